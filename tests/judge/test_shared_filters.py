@@ -1,17 +1,11 @@
 """Filtered comparisons equal those of runs that hold only the matching records and ratings."""
 
-import csv
-import datetime as dt
-import io
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -24,131 +18,15 @@ from reviews.judge.comparison.paired import SIDES, compare_judges, compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.leaderboard import rank_models
 from reviews.judge.scope import JudgeScope
-from reviews.models import Evaluation, Rating, Run, User
-from reviews.records.status import COMPLETED, NOT_REQUIRED
-from reviews.search import indexing, strata
+from reviews.models import Run, User
 from tests.api.conftest import program_of
-from tests.support.commands import manage
-from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory, UserFactory
-from tests.support.gold import CLARITY, SCORES, judged, rate
+from tests.support.factories import RunFactory
+from tests.support.filtered_runs import FILTERS, Judged, Rated, fill, history
+from tests.support.gold import CLARITY, judged, rate
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-JUDGES, PROMPTS, MODELS, TASKS = ("judge-1", "judge-2"), ("v1", "v2"), ("o1", "o3"), 9
-NEW_YEAR = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
-FILTERS: list[dict[str, str]] = [
-    {"judge": "judge-1"},
-    {"template": "v2"},
-    {"judge": "judge-2", "template": "v1"},
-    {"model": "o3"},
-    {"model": "-"},
-    {"task": "task 3"},
-    {"reviewer": "bo"},
-    {"since": "2026-01-03", "until": "2026-01-05"},
-    {"judge": "judge-1", "model": "o1", "reviewer": "ana", "since": "2026-01-02"},
-]
-
-
-@dataclass(frozen=True)
-class Rated:
-    """A blind rating."""
-
-    reviewer: str
-    verdict: str
-    day: int
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A record, with the judge's verdict."""
-
-    judge: str
-    template: str
-    model: str | None
-    task: str
-    verdict: str
-    is_flagged: bool
-    ratings: tuple[Rated, ...]
-    #: The number of its ratings, whichever of them a run holds.
-    raters: int
-
-    def matches(self, scope: JudgeScope) -> bool:
-        wanted = (scope.judge, scope.template, scope.model, scope.task)
-        given = (self.judge, self.template, self.model or "", self.task)
-        return all(one in {None, other} for one, other in zip(wanted, given, strict=True))
-
-    def rated_in(self, scope: JudgeScope) -> "Judged":
-        """Return the record with the ratings of a scope."""
-        kept = [
-            one
-            for one in self.ratings
-            if (scope.reviewer is None or scope.reviewer.username == one.reviewer)
-            and (scope.since is None or scope.since.day <= one.day)
-            and (scope.until is None or one.day <= scope.until.day)
-        ]
-        return replace(self, ratings=tuple(kept))
-
-
-def history(chance: Random) -> list[Judged]:
-    """Return the records of a run: some judges of each response, most of them reviewed."""
-    found = []
-    for judge, template, model, task in product(JUDGES, PROMPTS, (*MODELS, None), range(TASKS)):
-        if chance.random() < 0.6:
-            people = chance.choice([(), ("ana",), ("bo",), ("ana", "bo")])
-            ratings = (Rated(one, chance.choice(["Pass", "Fail"]), chance.randint(1, 7)) for one in people)
-            verdict, is_flagged = chance.choice(["Pass", "Pass", "Fail"]), chance.random() < 0.6
-            given = (judge, template, model, f"task {task}", verdict, is_flagged, tuple(ratings))
-            found.append(Judged(*given, raters=len(people)))
-    return found
-
-
-def fill(name: str, records: Iterable[Judged]) -> Run:
-    """Create a run with some records and their ratings."""
-    run = RunFactory.create(name=name, rubric=rubric_data(CLARITY), blind_share=0, accuracy_target=0.8)
-    given = [*records]
-    source = ImportFactory.create(run=run, lines=len(given))
-    rows = [
-        (_record(run, one, first_import=source, first_line=line), one) for line, one in enumerate(given, 1)
-    ]
-    Evaluation.objects.bulk_create(record for record, _ in rows)
-    indexing.index_at_once(run, [source])
-    people = {person.username: person for person in User.objects.all()}
-    ratings = [(record, rating) for record, one in rows for rating in one.ratings]
-    for username, person in people.items():
-        own = [(record, rating) for record, rating in ratings if rating.reviewer == username]
-        rate([record for record, _ in own], person, [rating.verdict for _, rating in own])
-        for day in {rating.day for _, rating in own}:
-            of_day = [record for record, rating in own if rating.day == day]
-            rated = Rating.objects.filter(evaluation__in=of_day, reviewer=person)
-            rated.update(at=NEW_YEAR + dt.timedelta(days=day - 1))
-    for raters in {one.raters for _, one in rows}:
-        known = [record for record, one in rows if one.raters == raters]
-        Rating.objects.filter(evaluation__in=known).update(raters=raters)
-    strata.recount(run, {})
-    with connection.cursor() as cursor:
-        # Without statistics of the new rows, PostgreSQL joins ratings with each stratum one by one.
-        cursor.execute("ANALYZE stratum, rating_cell, rating")
-    return run
-
-
-def _record(run: Run, one: Judged, **values: Any) -> Evaluation:
-    return EvaluationFactory.build(
-        run=run,
-        judge_llm_model=one.judge,
-        judge_prompt_template_path=one.template,
-        model_id=one.model,
-        task_id=one.task,
-        aggregated_score=one.verdict,
-        parsed_rubric_scores={CLARITY: {"score": SCORES[one.verdict]}},
-        structured_model_response={"response": f"{one.task} by {one.model}"},
-        needs_human_review=one.is_flagged,
-        is_sampled=not one.is_flagged,
-        human_review_status=COMPLETED if one.is_flagged else NOT_REQUIRED,
-        **values,
-    )
 
 
 def figures(first: Run, scope: JudgeScope) -> dict[str, Any]:
@@ -198,88 +76,6 @@ def test_filtered_figures_equal_those_of_runs_with_the_matching_records(
         assert {side: len(compared.list_pairs(side)) for side in SIDES} == compared.counts, values
         drifted = measure_drift(first, scope)
         assert len(drifted.listed_with("", "")) == sum(one.pairs for one in drifted.counts) > 0, values
-
-
-@pytest.fixture(scope="class")
-def runs(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Run, Run]]:
-    """Two runs that ana and bo rated. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        for name in ("ana", "bo"):
-            UserFactory.create(username=name, role="reviewer")
-        chance = Random(3)
-        yield fill("monday", history(chance)), fill("tuesday", history(chance))
-
-
-class TestPages:
-    @pytest.mark.parametrize(
-        "values", [pytest.param(FILTERS[0], marks=pytest.mark.exhaustive), FILTERS[-2]], ids=str
-    )
-    def test_lists_have_as_many_records_as_filtered_figures_say(
-        self, runs: tuple[Run, Run], values: dict[str, str], client: Client, lea: User
-    ) -> None:
-        first, second = runs
-        client.force_login(lea)
-        page = client.get(reverse("judge-compare", args=[second.pk], query={"with": first.pk} | values))
-        sections = {section.name: section for section in page.context["sections"]}
-        assert sections["runs"].plot.line == 80
-        scope = read_shared_filters(first, second, values).scope
-        assert sections["drift"].plot.dots[0].cell.parts[2] == measure_drift(first, scope).shift.n
-        counted = [
-            (cell.value, cell.url)
-            for section in [*sections.values()][:4]  # between runs, the drift, and two judges of the run
-            for column, cell in section.figures
-            if column.name != "changed" and cell.url
-        ]
-        counted += [(dot.cell.parts[2], dot.cell.url) for dot in sections["drift"].plot.dots]
-        assert len({*counted}) > 8
-        for place, (number, url) in enumerate(dict.fromkeys(counted)):
-            listed = client.get(url)
-            assert len(listed.context["table"].rows) == number, url
-            if place % 5 == 0:  # the file has the rows of the same query
-                file = client.get(listed.context["csv_url"]).getvalue().decode()
-                assert len([*csv.DictReader(io.StringIO(file))]) == number, url
-            assert listed.context["filters"].chosen == values
-        assert page.context["filters"].chosen == values
-        for tab in page.context["tabs"]:
-            assert all(name in tab.url for name in values), tab.url
-
-    def test_ratings_behind_a_dot_over_runs_are_those_of_the_filters(
-        self, runs: tuple[Run, Run], client: Client, lea: User
-    ) -> None:
-        client.force_login(lea)
-        values = {"judge": "judge-1", "reviewer": "ana"}
-        page = client.get(reverse("judge-history", args=[runs[1].pk], query=values))
-        [section] = page.context["sections"]
-        assert [dot.title for dot in section.plot.dots] == ["monday", "tuesday"]
-        assert section.plot.line == 80
-        for dot in section.plot.dots:
-            listed = client.get(dot.cell.url).context["table"].rows
-            assert len(listed) == dot.cell.parts[2] > 0
-        Rating.objects.filter(evaluation__run=runs[0], reviewer__username="ana").delete()
-        again = client.get(reverse("judge-history", args=[runs[1].pk], query=values))
-        assert [dot.title for dot in again.context["sections"][0].plot.dots] == ["tuesday"]
-        assert "monday: No ratings with these filters." in text(again)
-
-    def test_api_and_command_take_the_filters(
-        self, runs: tuple[Run, Run], lea: User, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        first, second = runs
-        program = program_of(lea)
-        scope = JudgeScope(second, judge="judge-1", model="o1")
-        query = "judge=judge-1&model=o1"
-        compared, drifted = compare_runs(first, scope), measure_drift(first, scope)
-        history = accuracy_over_runs(scope, Run.objects.all())
-        for path, option, wanted in (
-            ("comparison?earlier=monday&", ("--compare", "monday"), members(types.Comparison, compared)),
-            ("drift?earlier=monday&", ("--drift", "monday"), members(types.Drift, drifted)),
-            ("accuracy-over-runs?", ("--history",), members(types.History, history)),
-        ):
-            assert program.get(f"runs/tuesday/{path}{query}").json() == wanted
-            arguments = (*option, "--judge", "judge-1", "--model", "o1", "--json")
-            assert json.loads(manage(capfdbinary, "judge_report", "tuesday", *arguments).out) == wanted
-            assert program.get(f"runs/tuesday/{path}judge=nobody").status_code == 422
-            assert program.get(f"runs/tuesday/{path}jugde=judge-1").status_code == 422
-            assert manage(capfdbinary, "judge_report", "tuesday", *option, "--judge", "nobody").status == 2
 
 
 @pytest.mark.parametrize("most", [1_000, 2])
