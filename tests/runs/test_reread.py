@@ -1,80 +1,40 @@
 """Reading a run again with another mapping: its records are replaced, and work on them follows the lines."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import transaction
-from django.http import QueryDict
 from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types.files import Reread
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.imports import importer, jobs
-from reviews.maintenance.verify_run import VerificationCounts, verify_run
-from reviews.models import (
-    AuditEvent,
-    Draft,
-    Evaluation,
-    Import,
-    ImportLine,
-    Reveal,
-    Run,
-    RunCount,
-    RunFacet,
-    User,
-)
+from reviews.imports import importer
+from reviews.models import AuditEvent, Draft, Evaluation, Import, Reveal, Run, RunCount, User
 from reviews.queue import claims
-from reviews.records.mapping import FieldMapping, mapping_from_json
+from reviews.records.mapping import mapping_from_json
 from reviews.records.rubric import Criterion, Rubric
-from reviews.review import decisions, drafts, escalations, undo
+from reviews.review import drafts
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
-from reviews.runs.changes import archive_run
 from reviews.runs.reread import RereadRefused, reread_in_request, reread_run
-from reviews.search import listing
-from reviews.search.filters import Filters
-from reviews.storage.errors import ImportRefused
-from tests.support.commands import manage
 from tests.support.lines import export_data
+from tests.support.rereads import (
+    FIRST,
+    SECOND,
+    bring,
+    faults,
+    found,
+    how,
+    record,
+    refused,
+    reread,
+    source,
+    stored,
+)
 from tests.support.shared_world import shared_world
 from tests.support.threads import start_and_wait_for_lock
 
-Capture = pytest.CaptureFixture[bytes]
 pytestmark = pytest.mark.django_db
-
-FIELDS = {
-    "evaluation_id": "key",
-    "judge_llm_model": "judge",
-    "judge_prompt_template_path": "'prompts/one.txt'",
-    "created_at": "'2025-04-12T03:55:23Z'",
-}
-
-
-def how(*, score: str = "first", reviewed: str = "flag", **fields: str) -> FieldMapping:
-    """Return a mapping of `source` lines."""
-    parts: dict[str, Any] = {"criteria": [{"name": "'Clarity'", "score": score}]}
-    parts["review"] = [{"when": reviewed, "reason": "Flagged"}]
-    return mapping_from_json({"fields": FIELDS | fields, **parts})
-
-
-def source(key: str, **changes: Any) -> bytes:
-    values = {"key": key, "alt": f"other/{key}", "judge": "j", "first": 1, "second": "Yes", "flag": True}
-    return json.dumps(values | changes).encode()
-
-
-FIRST = b"".join(one + b"\n" for one in (source("a"), source("b"), b"no record", source("c", flag=False)))
-# Changes a, repeats b, and adds d.
-SECOND = b"".join(one + b"\n" for one in (source("a", second="No"), source("b"), source("d")))
-
-
-def bring(data: bytes, name: str, wanted: FieldMapping | None = None) -> Import:
-    with transaction.atomic():
-        return importer.import_stream(
-            blocks=[data], run_name="tool", file_name=name, actor=None, mapping=wanted
-        )
 
 
 @pytest.fixture(scope="class")
@@ -88,51 +48,6 @@ def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
 @pytest.fixture
 def run(_imported: None) -> Run:
     return Run.objects.get()
-
-
-def record(key: str) -> Evaluation:
-    return Evaluation.objects.select_related("run").get(evaluation_id=key)
-
-
-def reread(run: Run, wanted: FieldMapping, **options: Any) -> Reread:
-    return reread_run(run_id=run.pk, mapping=wanted, actor=None, **options)
-
-
-def stored() -> list[Any]:
-    """Return everything that a refused or tried reading must leave as it was."""
-    run = Run.objects.get()
-    return [
-        list(Evaluation.objects.order_by("pk").values()),
-        list(ImportLine.objects.order_by("source", "line").values()),
-        list(Import.objects.order_by("pk").values()),
-        list(RunFacet.objects.order_by("name", "value").values("name", "value")),
-        (run.mapping, run.rubric),
-        found("Clarity=1"),
-        export_data(run="tool"),
-    ]
-
-
-def found(score: str, run: str = "tool") -> list[str]:
-    filters = Filters.parse(query(score))
-    page = listing.load_page(Run.objects.get(name=run), filters)
-    return sorted(row.evaluation_id for row in page.rows)
-
-
-def query(score: str) -> Any:
-    return QueryDict(f"score={score}")
-
-
-def faults(run: Run) -> list[Any]:
-    return list(verify_run(run, VerificationCounts()))
-
-
-def refused(run: Run, wanted: FieldMapping) -> RereadRefused:
-    before = stored()
-    with pytest.raises(RereadRefused) as caught:
-        reread(run, wanted)
-    assert stored() == before
-    assert faults(run) == []
-    return caught.value
 
 
 def test_rejected_line_may_become_a_record() -> None:
@@ -273,54 +188,6 @@ class TestWork:
         assert Reveal.objects.get().evaluation == record("a")
 
 
-class TestRefused:
-    @pytest.mark.slow
-    def test_mapping_that_rejects_accepted_lines_is_refused(self, run: Run) -> None:
-        refusal = refused(run, how(evaluation_id="nothing"))
-        assert str(refusal) == ("With this mapping, 6 accepted lines would be rejected. Nothing was changed.")
-        first, *_, last = map(str, refusal.problems)
-        assert first.startswith("first.jsonl, line 1: evaluation_id is missing (by the mapping: nothing)")
-        assert last.startswith("second.jsonl, line 3: evaluation_id")
-
-    @pytest.mark.slow
-    def test_mapping_that_merges_lines_of_one_file_is_refused(self, run: Run) -> None:
-        refusal = refused(run, how(evaluation_id="key == 'd' && 'a' || key"))
-        assert str(refusal).startswith("With this mapping, 1 accepted line would be rejected.")
-
-    @pytest.mark.slow
-    def test_decided_run_is_refused(self, run: Run, ana: User) -> None:
-        one = record("a")
-        decisions.submit(
-            evaluation_id=one.pk,
-            reviewer=ana,
-            version=one.version,
-            submission=uuid4(),
-            scores={"Clarity": {"score": 1, "justification": ""}},
-            comments="",
-            origins={},
-        )
-        assert "This run has decisions." in str(refused(run, how(evaluation_id="alt")))
-        undo.undo(run=run, actor=ana)
-        assert "This run has decisions." in str(refused(run, how(evaluation_id="alt")))
-
-    @pytest.mark.slow
-    def test_run_with_an_escalation_is_refused(self, run: Run, ana: User) -> None:
-        escalations.escalate(
-            evaluation_id=record("a").pk, reviewer=ana, kind="question", reason="question", note="Why?"
-        )
-        assert "This run has escalations." in str(refused(run, how(evaluation_id="alt")))
-
-    @pytest.mark.slow
-    def test_run_with_a_running_import_is_refused(self, run: Run, max: User) -> None:
-        jobs.enqueue_import(run_name="tool", file_name="a.jsonl", blocks=[SECOND], strict=False, actor=max)
-        assert "A file is being imported" in str(refused(run, how(evaluation_id="alt")))
-
-    def test_archived_run_is_refused(self, run: Run) -> None:
-        archive_run(run_id=run.pk, actor=None)
-        with pytest.raises(ImportRefused, match="is archived"):
-            reread(run, how(evaluation_id="alt"))
-
-
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_claim_that_waits_for_a_reread_finds_the_new_record(ana: User) -> None:
@@ -344,40 +211,3 @@ def test_request_does_not_wait_for_an_import(max: User) -> None:
         )
         with pytest.raises(RereadRefused, match="A file is being imported into some run"):
             asked.result()
-
-
-class TestCommand:
-    TOML = """
-        [fields]
-        evaluation_id = "alt"
-        judge_llm_model = "judge"
-        judge_prompt_template_path = "'prompts/one.txt'"
-        created_at = "'2025-04-12T03:55:23Z'"
-    """
-
-    @pytest.mark.slow
-    def test_command_rereads_and_reports(self, run: Run, tmp_path: Any, capsysbinary: Capture) -> None:
-        (tmp_path / "new.toml").write_text(self.TOML)
-        arguments = ("reread_run", "tool", "--map", str(tmp_path / "new.toml"))
-        tried = manage(capsysbinary, *arguments, "--dry-run")
-        assert tried.status == 0
-        assert tried.out.decode().startswith("Run 'tool', nothing written: 4 records, 0 of them new, 4 with")
-        assert record("a")
-        done = manage(capsysbinary, *arguments, "--json")
-        assert json.loads(done.out) == {
-            "run": "tool",
-            "records": 4,
-            "new_records": 0,
-            "new_ids": 4,
-            "claims": 0,
-        }
-        assert record("other/a")
-
-    def test_command_lists_the_lines_that_prevent_it(
-        self, run: Run, tmp_path: Any, capsysbinary: Capture
-    ) -> None:
-        (tmp_path / "new.toml").write_text(self.TOML.replace('"alt"', '"nothing"'))
-        refused = manage(capsysbinary, "reread_run", "tool", "--map", str(tmp_path / "new.toml"))
-        assert refused.status == 2
-        assert "6 accepted lines would be rejected. Nothing was changed." in refused.err
-        assert "  first.jsonl, line 1: evaluation_id is missing" in refused.err

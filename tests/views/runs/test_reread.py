@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from reviews.models import Evaluation, Run, User
 from reviews.records.mapping import mapping_from_json, parse_mapping
-from tests.runs.test_reread import FIRST, bring, how, record
 from tests.support.pages import text
+from tests.support.rereads import FIRST, bring, how, record
 from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
