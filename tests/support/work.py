@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, Stratum, User
+from reviews.queue import claims
 from reviews.review import blind_score_rows
 from reviews.review.decisions import restore, submit
 from reviews.rubric.proposals import read_proposals
@@ -129,3 +130,12 @@ def claim_expiry(evaluation: Evaluation | None) -> dt.datetime:
     assert evaluation
     assert evaluation.claimed_until
     return evaluation.claimed_until
+
+
+def decide_all(run: Run, reviewer: User) -> list[Evaluation]:
+    """Decide every record of the queue. Return the records in their order."""
+    decided = []
+    while evaluation := claims.claim_next(run=run, reviewer=reviewer):
+        decide(evaluation, reviewer)
+        decided.append(evaluation)
+    return decided
