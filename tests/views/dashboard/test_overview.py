@@ -1,8 +1,6 @@
-"""The dashboard with links from figures to decisions, its CSV files, and My activity."""
+"""The dashboard: pace, periods, filters and claims."""
 
-import csv
 import datetime as dt
-import io
 from typing import Any
 from unittest import mock
 
@@ -13,23 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
-from reviews.models import AuditEvent, Evaluation, ReviewerDay, Run, User
+from reviews.models import AuditEvent, ReviewerDay, Run, User
 from reviews.queue import claims
 from reviews.review import decisions, escalations
 from reviews.views.dashboard.filters import USUAL, read_filters
-from reviews.views.dashboard.key_figures import KeyFigure
-from reviews.views.tables import Cell, Column, Table
+from reviews.views.tables import Cell, Column
+from tests.support.dashboard_pages import DESK, done, figure, listed, rows, table, tables, today
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, text, url
-from tests.support.work import SCORES, decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db
-
-DESK = "/dashboard/"
-
-
-def today() -> str:
-    return f"{timezone.now():%Y-%m-%d}"
 
 
 @pytest.fixture
@@ -37,110 +28,12 @@ def algebra() -> Run:
     return RunFactory.create(name="Algebra")
 
 
-def done(run: Run, reviewer: User, **values: Any) -> Evaluation:
-    """Create a record decided by the reviewer, with one of two scores changed."""
-    record = EvaluationFactory.create(run=run, **values)
-    decide(record, reviewer, judged=dict.fromkeys(SCORES, "Yes"))
-    record.refresh_from_db()
-    return record
-
-
-def table(response: Any, name: str) -> list[dict[str, str]]:
-    """Return the rows of a table on a page, as cells by column name."""
-    shown = next(one for one in tables(response) if one.name == name)
-    return [{column.name: cell.text for column, cell in line} for line in shown.lines]
-
-
-def tables(response: Any) -> list[Table]:
-    context = response.context
-    return [one.table for one in (context["runs"], context["days"], *context["tables"])]
-
-
-def matrix(response: Any, name: str) -> dict[str, dict[str, Cell]]:
-    """Return the cells of a matrix by the header of their row, then of their column."""
-    shown = next(one for one, _ in response.context["matrices"] if one.name == name)
-    return {
-        row.header.text: dict(zip(shown.headers, (shaded.cell for shaded in row.cells), strict=True))
-        for row in shown.rows
-    }
-
-
-def figure(response: Any, name: str) -> KeyFigure:
-    found: KeyFigure = next(one for one in response.context["figures"] if one.name == name)
-    return found
-
-
 def days_ago(days: int) -> Any:
     """Date the decisions made in a block."""
     return mock.patch.object(timezone, "now", return_value=timezone.now() - dt.timedelta(days=days))
 
 
-def listed(client: Client, place: str) -> set[str]:
-    """Return the addresses of the records in a list of decisions."""
-    return {line[0][1].url for line in client.get(place).context["table"].lines}
-
-
-def rows(response: Any) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
-
-
 class TestDashboard:
-    @pytest.mark.slow
-    def test_dashboard_counts_the_decisions_of_each_reviewer(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        for reviewer in (ana, ana, bo):
-            done(algebra, reviewer)
-        found = table(as_lea.get(DESK), "reviewers")
-        assert [(row["reviewer"], row["done"]) for row in found] == [("ana", "2"), ("bo", "1")]
-
-    @pytest.mark.slow
-    def test_dashboard_shows_changed_scores_by_reviewer_and_criterion(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        changed, others = done(algebra, ana, task_id="7"), done(RunFactory.create(), bo, task_id="8")
-        agreed = EvaluationFactory.create(run=algebra)
-        decide(agreed, ana, judged={name: entry["score"] for name, entry in SCORES.items()})
-        found = matrix(as_lea.get(DESK), "criteria-by-reviewer")
-        assert {name: {title: cell.text for title, cell in row.items()} for name, row in found.items()} == {
-            "All reviewers": {"Clarity": "0%", "Conclusion Accuracy": "67%"},
-            "ana": {"Clarity": "0%", "Conclusion Accuracy": "50%"},
-            "bo": {"Clarity": "0%", "Conclusion Accuracy": "100%"},
-        }
-        assert found["ana"]["Conclusion Accuracy"].note == "n\N{NO-BREAK SPACE}2"
-        assert found["ana"]["Clarity"].url == ""
-        for name, expected in (("ana", [changed]), ("All reviewers", [changed, others])):
-            place = found[name]["Conclusion Accuracy"].url
-            assert listed(as_lea, place) == {url("evaluation", record) for record in expected}
-        assert "Changed score of <strong>Conclusion Accuracy</strong>" in text(
-            as_lea.get(found["ana"]["Conclusion Accuracy"].url)
-        )
-
-    @pytest.mark.slow
-    def test_dashboard_shows_agreement_of_pairs_with_enough_records(
-        self, as_lea: Client, ana: User, bo: User, lea: User, algebra: Run
-    ) -> None:
-        records = EvaluationFactory.create_batch(10, run=algebra)
-        for number, record in enumerate(records):
-            for person, score in ((ana, "Yes"), (bo, "No" if number < 3 else "Yes")):
-                lock_in_scores(record, person, {"Clarity": score}, judged={"Clarity": "Yes"})
-            if number < 9:
-                lock_in_scores(record, lea, {"Clarity": "Yes"})
-        for record in records:
-            record.refresh_from_db()
-            decide(record, ana)
-        response = as_lea.get(DESK)
-        found = matrix(response, "agreement")
-        assert (found["bo"]["ana"].text, found["bo"]["ana"].note) == ("70%", "n\N{NO-BREAK SPACE}10")
-        assert found["lea"]["ana"].text == found["lea"]["ana"].url == ""
-        assert listed(as_lea, found["bo"]["ana"].url) == {url("evaluation", record) for record in records}
-        assert figure(response, "blind_agreement").cell.text == "90%"
-        [row] = rows(as_lea.get(reverse("dashboard-table", args=["agreement"])))
-        assert row == {
-            "reviewer": "ana", "other": "bo", "agreement": "70.0", "scores": "7 of 10", "records": "10"
-        }  # fmt: skip
-
     @pytest.mark.slow
     def test_dashboard_tells_the_pace_and_when_a_run_will_be_finished(
         self, as_lea: Client, ana: User, algebra: Run
@@ -176,45 +69,6 @@ class TestDashboard:
         assert figure(response, "override_rate").trend == "50% the 7 days before, of 2"
         assert figure(response, "override_rate").cell.note == "1 of 2 scores"
         assert figure(as_lea.get(DESK, {"days": "all"}), "override_rate").trend == ""
-
-    @pytest.mark.slow
-    def test_dashboard_draws_the_pace_of_each_reviewer_on_one_scale(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        for reviewer in (ana, ana, bo):
-            done(algebra, reviewer)
-        for days in ("1", "7", "30", "all"):
-            drawn = as_lea.get(DESK, {"days": days}).context["charts"]
-            assert [(one.reviewer, one.done, one.per_day) for one in drawn.charts] == [
-                (ana, 2, "2"),
-                (bo, 1, "1"),
-            ]
-            heights = [bar.height for one in drawn.charts for bar in one.bars]
-            assert heights == [48, 24]
-            assert drawn.charts[0].bars[0].title == f"{today()}: 2"
-            right = {round(one.bars[0].x + one.bars[0].width / 0.8) for one in drawn.charts}
-            assert right == {240}
-
-    @pytest.mark.slow
-    def test_dashboard_names_reviewers_who_may_need_help(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        judged = dict.fromkeys(SCORES, "Yes")
-        kept = {name: {"score": "Yes", "justification": ""} for name in SCORES}
-        for _ in range(20):
-            decide(EvaluationFactory.create(run=algebra), ana, judged=judged)
-            decide(EvaluationFactory.create(run=algebra), bo, judged=judged, scores=kept)
-        response = as_lea.get(DESK)
-        named = {reviewer: reasons for _, reviewer, reasons in response.context["attention"]}
-        assert {person: reasons[0][0] for person, reasons in named.items()} == {
-            ana: "Changes 50% of the judge's scores, the others 0%.",
-            bo: "Changes only 0% of the judge's scores, the others 50%.",
-        }
-        assert len(listed(as_lea, named[ana][0][1])) == 20
-        assert "Changes 50% of the judge" in text(as_lea.get(url("reviewer-activity", ana)))
-        client = Client()
-        client.force_login(ana)
-        assert "the others" not in text(client.get(reverse("my-activity")))
 
     @pytest.mark.slow
     def test_dashboard_counts_the_decisions_of_a_period(
@@ -309,35 +163,6 @@ class TestDashboard:
         for state in ("escalated", "done", "not-required"):
             assert f'href="{place}?status={state}">1</a>' in response.content.decode()
 
-    @pytest.mark.slow
-    def test_dashboard_lists_overturned_decisions_with_reasons(
-        self, as_lea: Client, ana: User, lea: User, algebra: Run
-    ) -> None:
-        record = done(algebra, ana)
-        decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Step 2 is wrong.")
-        (overturned,) = table(as_lea.get(DESK), "overturned")
-        assert (overturned["reviewer"], overturned["by"]) == ("ana", "lea")
-        assert overturned["reason"] == "Step 2 is wrong."
-
-
-@pytest.mark.slow
-def test_tables_of_one_person_do_not_repeat_the_name(
-    as_lea: Client, ana: User, bo: User, algebra: Run
-) -> None:
-    done(algebra, ana)
-    done(algebra, bo)
-    place = url("reviewer-activity", ana)
-    page: Any = as_lea.get(place)
-    shown = [page.context["latest"], *(one.table for one in page.context["tables"])]
-    assert {column.name for table in shown for column in table.columns}.isdisjoint({"reviewer", "reviewers"})
-    for query, has_name in (
-        ({"reviewer": "ana"}, False),
-        ({}, True),
-        ({"reviewer": "ana", "other": "bo"}, True),
-    ):
-        listed: Any = as_lea.get(reverse("decisions"), query)
-        assert ("reviewer" in {column.name for column in listed.context["table"].columns}) is has_name
-
 
 def reviewers_row(response: Any) -> list[tuple[Column, Cell]]:
     return next(one for one in tables(response) if one.name == "reviewers").lines[0]
@@ -358,148 +183,6 @@ def test_dashboard_shows_the_last_days_of_many(as_lea: Client, ana: User, algebr
     assert "The last 31 days with decisions. The CSV file has all." in text(response)
     response = as_lea.get(reverse("dashboard-table", args=["days"]), {"days": "all"})
     assert len(rows(response)) == 33
-
-
-@pytest.mark.slow
-class TestCsv:
-    def test_dashboard_csv_has_the_rows_of_the_page(
-        self, as_lea: Client, ana: User, lea: User, algebra: Run
-    ) -> None:
-        record = done(algebra, ana)
-        done(algebra, ana)
-        decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")
-        claims.claim(evaluation_id=record.pk, reviewer=ana)
-        page = as_lea.get(DESK)
-        for name in ("now", "runs", "reviewers", "days", "overturned", "checks"):
-            response = as_lea.get(reverse("dashboard-table", args=[name]))
-            assert response["Content-Type"] == "text/csv; charset=utf-8", name
-            assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
-            assert len(rows(response)) == len(table(page, name)), name
-
-    def test_dashboard_csv_has_the_fraction_of_a_share(self, as_lea: Client, ana: User, algebra: Run) -> None:
-        done(algebra, ana)
-        (row,) = rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
-        assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "100.0")
-        assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
-
-    def test_dashboard_csv_has_no_formulas(self, as_lea: Client, ana: User) -> None:
-        done(RunFactory.create(name="=1+1"), ana)
-        assert [row["run"] for row in rows(as_lea.get(reverse("dashboard-table", args=["runs"])))] == [
-            "'=1+1"
-        ]
-
-    def test_dashboard_csv_keeps_run_days_and_reviewer(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        done(algebra, ana)
-        done(algebra, bo)
-        place = reverse("dashboard-table", args=["reviewers"])
-        assert [row["reviewer"] for row in rows(as_lea.get(place, {"reviewer": "bo"}))] == ["bo"]
-        assert rows(as_lea.get(place, {"last": "2020-01-01"})) == []
-
-    def test_dashboard_csv_of_unknown_table_or_reviewer_is_not_found(self, as_lea: Client) -> None:
-        assert as_lea.get(reverse("dashboard-table", args=["secrets"])).status_code == 404
-        for name in ("nobody", "\0"):
-            place = reverse("dashboard-table", args=["days"])
-            assert as_lea.get(place, {"reviewer": name}).status_code == 404
-
-
-class TestDecisions:
-    def test_decision_list_has_the_decisions_of_a_figure(
-        self, as_lea: Client, ana: User, bo: User, algebra: Run
-    ) -> None:
-        done(algebra, ana, task_id="7", model_id="o1")
-        done(algebra, bo)
-        response = as_lea.get(reverse("decisions"), {"reviewer": "ana", "run": str(algebra.pk)})
-        page = text(response)
-        assert "Decisions of ana" in page
-        assert [line[0][1].text for line in response.context["table"].lines] == ["Task 7 · o1"]
-        assert f"/runs/{algebra.pk}/?status=done&amp;decided-by=ana" in page
-
-    def test_decision_list_has_pages_and_one_csv_file(
-        self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("reviews.dashboard.drilldown.PAGE_SIZE", 2)
-        for _ in range(3):
-            done(algebra, ana)
-        first = as_lea.get(reverse("decisions"))
-        assert len(first.context["table"].lines) == 2
-        second = as_lea.get(first.context["next"])
-        assert len(second.context["table"].lines) == 1
-        assert second.context["next"] == ""
-        assert len(rows(as_lea.get(reverse("decisions-csv")))) == 3
-
-    def test_decisions_of_others_are_listed_for_leads_only(self, as_ana: Client, ana: User, bo: User) -> None:
-        for name in ("", "bo", "nobody"):
-            assert as_ana.get(reverse("decisions"), {"reviewer": name}).status_code == 403
-        assert as_ana.get(reverse("decisions"), {"reviewer": "ana"}).status_code == 200
-        assert as_ana.get(reverse("decisions-csv"), {"reviewer": "ana"}).status_code == 403
-
-    def test_decision_list_with_unknown_signal_is_not_found(self, as_lea: Client) -> None:
-        assert as_lea.get(reverse("decisions"), {"signal": "lazy"}).status_code == 404
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("criterion", ["Clarity", "1", "a__b", "'; --", "%s"])
-    def test_decision_list_by_criterion_takes_any_name(
-        self, criterion: str, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
-        yes, no = ({criterion: {"score": score, "justification": ""}} for score in ("Yes", "No"))
-        changed, kept, removed = (EvaluationFactory.create(run=algebra) for _ in range(3))
-        for record, scores in ((changed, no), (kept, yes), (removed, {"Other": {"score": "Yes"}})):
-            decide(record, ana, scores=scores, origins={}, judged={criterion: "Yes"})
-        place = reverse("decisions", query={"criterion": criterion})
-        assert listed(as_lea, place) == {url("evaluation", record) for record in (changed, removed)}
-        assert len(rows(as_lea.get(reverse("decisions-csv", query={"criterion": criterion})))) == 2
-
-    def test_decision_list_with_impossible_names_is_not_found(self, as_lea: Client) -> None:
-        for query in ({"criterion": "\0"}, {"other": "nobody"}, {"other": "\0"}):
-            assert as_lea.get(reverse("decisions"), query).status_code == 404
-
-    def test_decisions_in_common_are_listed_for_leads_only(self, as_ana: Client, bo: User) -> None:
-        assert as_ana.get(reverse("decisions"), {"reviewer": "ana", "other": "bo"}).status_code == 403
-
-
-class TestMyActivity:
-    def test_my_activity_shows_overturned_decisions(
-        self, as_ana: Client, ana: User, bo: User, lea: User, algebra: Run
-    ) -> None:
-        record, of_bo = done(algebra, ana), done(algebra, bo)
-        for one in (record, of_bo):
-            decisions.reopen(
-                evaluation_id=one.pk, actor=lea, reason=f"Look at {one.human_reviewer_id}'s again."
-            )
-        response = as_ana.get(reverse("my-activity"))
-        page = text(response)
-        [shown] = response.context["overturned"]
-        assert (shown.record, shown.overturn.actor) == (record, lea)
-        assert "Look at ana's again." in page
-        assert "Somebody else changed, reopened or replaced 1 of 1 decision." in page
-        assert page.index("Overturned decisions") < page.index("Figures") < page.index("Latest decisions")
-        assert "bo" not in [cell.text for _, cell in response.context["figures"]]
-        assert "These figures are indicators, not grades." in page
-        assert ".csv" not in page
-
-    def test_my_activity_without_decisions_says_so(self, as_ana: Client) -> None:
-        assert "You have no reviews here yet." in text(as_ana.get(reverse("my-activity")))
-
-    def test_my_activity_links_to_recent_work_in_a_run(self, as_ana: Client, algebra: Run) -> None:
-        assert url("recent", algebra) in text(as_ana.get(reverse("my-activity"), {"run": str(algebra.pk)}))
-
-
-class TestReviewerActivity:
-    @pytest.mark.slow
-    def test_reviewer_page_links_figures_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
-        done(algebra, ana)
-        response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": today()})
-        place = {column.name: cell for column, cell in response.context["figures"]}["done"].url
-        assert place == reverse("decisions") + f"?run={algebra.pk}&first={today()}&reviewer=ana"
-        assert len(as_lea.get(place).context["table"].lines) == 1
-        assert "Spot check" in text(response)
-
-    @pytest.mark.slow
-    def test_own_reviewer_page_offers_no_spot_checks(self, as_lea: Client, lea: User, algebra: Run) -> None:
-        done(algebra, lea)
-        assert "How many" not in text(as_lea.get(url("reviewer-activity", lea)))
 
 
 @pytest.mark.slow
