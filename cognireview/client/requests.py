@@ -169,7 +169,7 @@ class Retries:
     def pause(self, attempt: int, retry_after: float | None = None) -> float:
         """Return the seconds before the next attempt; `attempt` is 0 after the first.
 
-        They double, and vary so that many clients do not return at once. Retry-After is a lower bound.
+        The pauses double, and vary so that many clients do not retry at once. Retry-After is a lower bound.
         """
         longest = min(self.longest_pause, self.first_pause * 2**attempt)
         drawn = random.uniform(longest / 2, longest)  # noqa: S311 (not a secret)

@@ -31,7 +31,7 @@ BYTES = "application/octet-stream"
 TOMLS = (TOML, TEXT, BYTES)
 FILES = (JSONL, "application/jsonl", JSON, "application/gzip", "application/zstd", ZIP, BYTES, TEXT)
 ENCODINGS = ("gzip", "zstd")
-# Each part of a body is committed on its own, so larger ones take fewer statements.
+# Each part of a body is committed on its own, so larger parts take fewer statements.
 _PART_SIZE = 4 * BLOCK_SIZE
 # The statuses of problems of every operation with a JSON body.
 JSON_PROBLEMS = (400, 411, 413, 415)

@@ -105,7 +105,8 @@ def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[di
     found = list_versions(record, read_proposals(record, rubric), rubric, reader=request.user)
     shown = [{**shapes.decision_out(one.review), "state": one.state} for one in found]
     if independent_reviews.are_collected(record):
-        return [one | {"version": None} for one in shown]  # it would tell how many reviews there are
+        # The number of a version would reveal how many reviews there are.
+        return [one | {"version": None} for one in shown]
     return shown
 
 

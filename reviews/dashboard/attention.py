@@ -1,7 +1,7 @@
 """Reasons to look at the work of a reviewer: where a figure clearly differs from the others' median.
 
-A figure is compared only with enough decisions on both sides. A difference is clear if its interval excludes
-zero. The intervals are corrected for the number of comparisons: chance marks somebody on one of twenty pages.
+Figures are compared only if both sides have enough decisions. A difference is clear if its interval excludes
+zero. The intervals are corrected for the number of comparisons: by chance, one page in twenty marks somebody.
 """
 
 from collections.abc import Callable, Sequence

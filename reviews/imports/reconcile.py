@@ -59,7 +59,7 @@ class IncomingRecord:
         return self._lines[self.line - self._lines.chunk.first_line]
 
     def record_as_in(self, mapping: FieldMapping | None, line: int) -> Record:
-        """Return the record as if it came with an earlier import, whose mapping is given, in that line.
+        """Return the record as if it had come in that line of an earlier import, whose mapping is given.
 
         `$received_at` and the other circumstances of the import are then those of the earlier one, so only
         the content of the files is compared.

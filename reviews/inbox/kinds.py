@@ -32,8 +32,8 @@ class Kind(NamedTuple):
     heading: str
     #: The permission of people who settle its items.
     permission: str
-    #: Returns the rows that wait for a person. It may use the person's key and which runs they see, but no
-    #: time and no other value of the moment: the statement that counts the rows is compiled once.
+    #: Returns the rows that wait for a person. It may use the person's key and which runs they see, but
+    #: neither the time nor another value that changes: the statement that counts the rows is compiled once.
     rows: Callable[[User], Rows]
     #: The column with the run of a row; empty if it has none.
     run: str = "run"

@@ -9,7 +9,7 @@ from reviews.exports.formats import csv_row
 _HEADINGS = ("part", "subject", "figure", "value", "low", "high", "n", "why")
 # The members of an estimate as JSON.
 _ESTIMATE = ("value", "low", "high", "n", "why")
-# The texts of records, and sentences about figures.
+# Texts of records and sentences about figures, which are no figures.
 _LEFT_OUT = {"version", "at", "scope", "examples", "bases", "parts", "requirements"}
 
 

@@ -57,7 +57,7 @@ def _share(estimate: Estimate, hits: FloatArray, cases: FloatArray) -> Estimate:
 
 
 def _leniency(estimate: Estimate, counts: Confusion) -> Estimate:
-    """Return twice a share less one: that of ranked pairs with a milder judge, and half of the equal ones."""
+    """Return 2s - 1: s is the share of ranked pairs with a milder judge, plus half that of equal pairs."""
     milder, stricter, equal = (
         _sums(counts.totals, counts.where(lambda judge, human: _compare(judge.rank, human.rank) == order))  # noqa: B023
         for order in (1, -1, 0)

@@ -41,7 +41,7 @@ _TEXTS = ("verification_message", "parsing_error")
 _RESPONSES = ("structured_model_response", "structured_ideal_response")
 # Hexadecimal digits of a content id: 128 bits.
 _ID_LENGTH = 32
-# A timestamp from here on is in milliseconds: in seconds it would be in the year 5138.
+# Timestamps from this number on are in milliseconds. In seconds, it is in the year 5138.
 _MILLISECONDS = 10**11
 _WORDS_OF_TRUTH = {True: "Pass", False: "Fail"}
 

@@ -80,7 +80,7 @@ def start(*, run_id: int, actor: User, count: int, seed: str | None = None) -> K
     KnownAnswer.objects.bulk_create(
         KnownAnswer(known_answer_check=started, evaluation_id=key) for key in drawn
     )
-    # Without the records: other leads who read the log may review them, too.
+    # The event does not name the records, because other leads who read the log may review them, too.
     events.record("start known answers", actor=actor, run=run, check=started.pk, records=len(drawn))
     return started
 

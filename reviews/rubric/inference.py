@@ -127,7 +127,7 @@ def _read_sample(imports: list[tuple[int, int]], run: Run) -> list[_Read]:
 
 def _sample(imports: list[tuple[int, int]], run: Run) -> list[Evaluation]:
     each = SAMPLE_SIZE // max(1, len(imports))
-    # Each line once: an import may have fewer lines than places.
+    # Read each line once: an import may have fewer lines than places.
     places = dict.fromkeys(
         (pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)
     )

@@ -31,7 +31,7 @@ class Density(NamedTuple):
     share: float = 0
     #: Searched words that a large share of the records has.
     common_words: frozenset[str] = frozenset()
-    #: The smallest primary key of the records that the estimate is from.
+    #: The smallest primary key of the records in the estimate.
     first: int = 0
 
     @property

@@ -7,7 +7,7 @@ from reviews.search.filters import Filters
 
 
 def status_sizes(progress: Progress) -> dict[str, int]:
-    """Return the number of records of each status that is counted; "" for all."""
+    """Return the number of records by counted status. The key "" has the number of all records."""
     return {
         "": progress.total,
         "waiting": progress.waiting,

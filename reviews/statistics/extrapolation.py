@@ -246,7 +246,7 @@ class Extrapolation:
     def _calm(self, columns: KindValues, means: FloatArray, expected: float) -> FloatArray:
         """Return how much less the ratings of each group vary than expected, from 0 to 1."""
         if expected < _NEGLIGIBLE:
-            # No ratings vary within a group: their variance is a rounding error.
+            # Ratings of the same group are equal: their variance is a rounding error.
             return np.ones(self._groups)
         squares = columns.sums_by_group(self._of_kind, self._group_of_kind, self._groups, power=2)
         varies = squares.sum(axis=1) / np.maximum(1, self._records) - (means**2).sum(axis=1)

@@ -26,7 +26,7 @@ COUNTED = dict(
 
 
 class Clicks:
-    """Clicks, counted."""
+    """Click and count the clicks."""
 
     def __init__(self) -> None:
         self.count = 0

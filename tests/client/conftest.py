@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _certificates_are_read_once() -> Iterator[None]:
-    """Each client reads them when it is created, which takes longer than many of the tests."""
+    """Read certificates once. Each new client reads them, which takes longer than many of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield

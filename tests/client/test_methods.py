@@ -220,7 +220,7 @@ def test_operation_without_a_method_is_called(client: Client, run: ClientRun) ->
     )
 
 
-def test_refusals_have_their_class(
+def test_each_refusal_raises_its_own_error_class(
     live_server: LiveServer, client: Client, run: ClientRun, ana: User
 ) -> None:
     with client_of(ana, live_server, "read") as of_ana, pytest.raises(Forbidden):
@@ -246,7 +246,7 @@ def test_webhook_is_added_tested_and_removed(
     assert [one.url for one in client.webhooks.all()] == ["https://hooks.example.org/a"]
 
 
-def test_jobs_and_the_state_of_the_site_are_read(client: Client, max: User) -> None:
+def test_client_reads_jobs_and_the_state_of_the_site(client: Client, max: User) -> None:
     webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     sent = client.webhooks.send_test_message(webhook.pk)
     assert [one.id for one in client.jobs.all("delivery")] == [sent.id]

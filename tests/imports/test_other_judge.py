@@ -97,7 +97,7 @@ class TestInTheSameRun:
             import_data(file_of(equal, judged("b"), judged("new")))
         assert values() == before
 
-    def test_many_lines_of_another_judge_are_no_other_format(self, settings: Any) -> None:
+    def test_many_lines_of_another_judge_are_not_taken_for_another_format(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 2
         import_data(FIRST)
         with pytest.raises(NothingImported, match="another judge's evaluations"):

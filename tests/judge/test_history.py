@@ -82,7 +82,7 @@ class TestLine:
         headlines = [compare_with_humans(JudgeScope(run)).headline for run in runs]
         assert [point.accuracy for point in points] == [one and one.accuracy for one in headlines]
 
-    def test_relation_and_choice_restrict_the_runs(self, runs: list[Run]) -> None:
+    def test_only_related_and_chosen_runs_are_shown(self, runs: list[Run]) -> None:
         same_prompt = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all(), by="prompt")
         assert [point.run for point in same_prompt.points] == runs[:2]
         chosen = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all(), by="prompt", chosen=[runs[2].pk])

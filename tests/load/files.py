@@ -50,7 +50,7 @@ def spoil(before: Path, path: Path, chance: random.Random) -> Path:
 def revise(
     before: Path, path: Path, *, lines_taken: int | None, decided: Collection[str], chance: random.Random
 ) -> Path:
-    """Copy a file's first lines, or all, with new evidence, and with other decisions on decided records."""
+    """Copy the first or all lines of a file, with new evidence, and other decisions on decided records."""
     with before.open("rb") as lines, path.open("wb") as file:
         for line in islice(lines, lines_taken):
             changes = _changes(chance)

@@ -255,7 +255,7 @@ class TestOutsideValuesOfImports:
         record = Evaluation.objects.get(evaluation_id="a")
         assert (again.updated, record.task_id, record.model_id) == (1, "second.jsonl", "2")
 
-    def test_table_has_the_values_of_the_import_of_each_line(self) -> None:
+    def test_table_has_values_from_the_import_of_each_line(self) -> None:
         import_mapped(self.HOW, b'{"id": "a"}', b'{"id": "b"}')
         import_mapped(self.HOW, b'{"id": "a", "more": 1}', name="second.jsonl")
         lines = export_data(run="mapped", form=Form.RECORDS)

@@ -277,7 +277,7 @@ class TestHostileFiles:
             b"criteria = [{ name = 1979-05-27T07:32:00Z }]",
         ],
     )
-    def test_toml_that_is_no_json_is_refused(self, toml: bytes) -> None:
+    def test_toml_that_json_cannot_express_is_refused(self, toml: bytes) -> None:
         assert problems_of_file(toml)
 
     def test_date_is_not_a_value(self) -> None:

@@ -70,5 +70,5 @@ def test_any_text_is_parsed(text: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["clarity", "two words", "a:b", "http://x"])
-def test_searched_words_survive_the_field(words: str) -> None:
+def test_searched_words_are_read_back_as_entered(words: str) -> None:
     assert parse(format_words([words])).pairs == [("q", words)]

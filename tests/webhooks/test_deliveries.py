@@ -258,7 +258,7 @@ class TestConcurrency:
 
 
 class TestRecipients:
-    def test_webhooks_of_the_run_and_of_every_run_are_notified(
+    def test_webhooks_of_the_run_and_of_all_runs_are_notified(
         self, made: deliveries.NewWebhook, ana: User, max: User
     ) -> None:
         one, other = (EvaluationFactory.create() for _ in range(2))

@@ -46,6 +46,6 @@ def check_connection(connection: _Connection) -> None:
 
 
 def check_is_primary(connection: _Connection) -> None:
-    """Raise an error if the server was a standby when it last reported, as it does after a promotion."""
+    """Raise an error if the server last reported that it is a standby. It reports a promotion."""
     if connection.info.parameter_status("in_hot_standby") == "on":
         raise psycopg.OperationalError("The server is a standby, which takes no writes.")

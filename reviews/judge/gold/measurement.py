@@ -324,7 +324,7 @@ class _Found:
 
 
 def _many(hidden: list[_Group]) -> list[_Group]:
-    """Return the hidden records that are so many that their counts reveal the judge's score of none.
+    """Return the hidden records of which there are so many that counts reveal none of the judge's scores.
 
     The reader may know each of the gold set's scores. An imported set can be made for this purpose, so its
     hidden records never count.

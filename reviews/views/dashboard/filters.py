@@ -86,7 +86,7 @@ class DashboardFilters:
 
     @property
     def before_words(self) -> str:
-        """The period before that one, in the same way."""
+        """The period before that one, at the end of a sentence."""
         return {"1": "yesterday", CUSTOM: "as many days before"}.get(
             self.period, f"the {self.period} days before"
         )

@@ -192,7 +192,7 @@ def _group_plot(title: str, dots: list[Dot], filters: JudgeFilters, criterion: s
 
 
 def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot]:
-    """Yield the errors by judge, by prompt and by model: of each in which the records differ."""
+    """Yield the errors by judge, by prompt and by model, without those that all records have in common."""
     for field in _GROUP_FIELDS:
         found = filters.compared.accuracy_by(field, criterion)
         for name, part, estimate in found if len(found) > 1 else ():

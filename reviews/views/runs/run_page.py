@@ -46,7 +46,7 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     run, basis = load_with_basis(request, pk)
     entered = filter_menu.read(run, request.user, request.GET)
     view = entered.view
-    # Going back in the browser history also asks through htmx, but for the whole page.
+    # Going back in the browser history also sends a request of htmx, but for the whole page.
     part_only = request.htmx and not request.htmx.history_restore_request
     is_form = filter_menu.FIND in request.GET or "" in request.GET.values()
     if is_form and not part_only and not entered.problems:

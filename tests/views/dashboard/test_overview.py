@@ -169,7 +169,7 @@ def reviewers_row(response: Any) -> list[tuple[Column, Cell]]:
 
 
 @pytest.mark.slow
-def test_dashboard_shows_the_last_days_of_many(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_dashboard_shows_the_last_days_of_a_long_period(as_lea: Client, ana: User, algebra: Run) -> None:
     first = dt.date.fromisoformat(today()) - dt.timedelta(days=40)
     ReviewerDay.objects.bulk_create(
         ReviewerDay(run=algebra, reviewer=ana, day=first + dt.timedelta(days=number), decisions=1, changed=0)

@@ -257,7 +257,7 @@ class TestFilters:
         )
         assert response.status_code == 200
 
-    def test_several_searches_of_a_shared_address_are_chips(self, as_ana: Client, run: Run) -> None:
+    def test_each_search_in_an_address_becomes_a_chip(self, as_ana: Client, run: Run) -> None:
         response = as_ana.get(f"{address(run)}?q=proof&q=error")
         assert chips(response) == [("Search", "error"), ("Search", "proof")]
         assert response.context["finder"].text == ""
