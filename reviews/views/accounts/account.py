@@ -27,7 +27,6 @@ from django.urls import reverse_lazy
 from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -37,7 +36,7 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
-from reviews.views.access import safe_page
+from reviews.views.access import form_page, safe_page
 from reviews.views.parts import render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
@@ -245,9 +244,8 @@ class NewAccountForm(PasswordForm):
 
 
 @login_not_required
-@never_cache
 @sensitive_post_parameters("password", "password_again")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Show the page of the setup link, where the first admin chooses username and password."""
     if not constant_time_compare(token, people.welcome_token()) or not people.needs_first_admin():

@@ -13,14 +13,14 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from cognireview.operations import mail
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.http.request import Request
 from reviews.models import OneTimeLink, User
+from reviews.views.access import form_page
 from reviews.views.accounts.account import PasswordForm, create_account
 from reviews.views.accounts.people import (
     InvitationForm,
@@ -115,9 +115,8 @@ def withdraw_link(request: Request, pk: int) -> HttpResponse:
 
 
 @login_not_required
-@never_cache
 @sensitive_post_parameters("password", "password_again")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Show the page of an invitation, where a new person chooses username and password."""
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.JOIN)
@@ -128,9 +127,8 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @login_not_required
-@never_cache
 @sensitive_post_parameters("password", "password_again")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def new_password(request: HttpRequest, token: str) -> HttpResponse:
     """Show the page of a password link. The person then signs in as usual, including the second factor."""
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.PASSWORD)

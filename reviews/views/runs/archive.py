@@ -6,8 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from reviews.http.request import Request
 from reviews.models import RUN_NAME_LENGTH, Run, User
@@ -15,7 +14,7 @@ from reviews.queue.progress import run_progress
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
-from reviews.views.access import load_run
+from reviews.views.access import form_page, load_run
 from reviews.views.form_fields import refusal_in
 from reviews.views.runs.settings_page import SettingsForm
 
@@ -76,8 +75,7 @@ class DeletionForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def delete(request: Request, run_pk: int) -> HttpResponse:
     """Show the extent of a deletion. A POST with the name of the run deletes it (admins)."""
     run = load_run(request, run_pk, "delete_run")

@@ -6,20 +6,17 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from reviews.http.request import Request
 from reviews.imports.runs import run_mapping
 from reviews.records.mapping import format_mapping
 from reviews.runs.reread import RereadRefused, reread_in_request
 from reviews.storage.errors import ImportRefused
-from reviews.views.access import load_run
+from reviews.views.access import form_page, load_run
 from reviews.views.runs.mappings import BEGINNING, MappingForm
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def mapping_page(request: Request, run_pk: int) -> HttpResponse:
     """Show the mapping of a run. A POST reads its files again with another one, or only tries to (admins)."""
     run = load_run(request, run_pk, "import_file")

@@ -7,15 +7,13 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from reviews.http.places import PLACES
 from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.views.access import load_run
+from reviews.views.access import form_page, load_run
 
 SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"
@@ -64,8 +62,7 @@ class SettingsForm(forms.Form):
         return {}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm]) -> HttpResponse:
     """Show the form; on POST save it, or answer 422 (invalid) or 409 (somebody else saved first)."""
     run = load_run(request, run_pk, "configure_run")
