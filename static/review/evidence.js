@@ -21,8 +21,8 @@ function beginQuestion() {
   if (!question) return;
   toggle().checked = sessionStorage.getItem(QUESTION) === task();
   // Once most of the text is scrolled away, its beginning appears in the bar.
-  passing = new IntersectionObserver(([entry]) => {
-    one("#question-bar")?.toggleAttribute("data-passed", entry.intersectionRatio < .5);
+  passing = new IntersectionObserver((entries) => {
+    one("#question-bar")?.toggleAttribute("data-passed", entries.at(-1).intersectionRatio < .5);
   }, { threshold: .5 });
   passing.observe(question);
   fitting = new ResizeObserver(() => {

@@ -110,6 +110,22 @@ def test_question_stays_at_the_top_and_is_opened_by_key(
     expect(whole).not_to_be_checked()
 
 
+# Observers on a busy page get several entries at once. The first one here says that the text was out of the window.
+_LATE = """window.IntersectionObserver = class extends IntersectionObserver {
+    constructor(act, options) {
+        super((entries) => { act([{ intersectionRatio: 0 }, ...entries]); window.hasActed = true; }, options);
+    }
+}"""
+
+
+@pytest.mark.exhaustive
+def test_beginning_of_a_question_that_is_back_is_hidden(screen: Page) -> None:
+    with screen.add_init_script(_LATE):
+        screen.reload()
+        screen.wait_for_function("window.hasActed")
+        expect(screen.locator(".question-line")).to_be_hidden()
+
+
 def differences_and_layout_change_on_request(screen: Page) -> None:
     steps = screen.get_by_role("region", name="Steps")
     marks = screen.get_by_label("Highlight differences")
@@ -258,6 +274,7 @@ def test_printed_record_is_not_cut_off(screen: Page) -> None:
     assert screen.evaluate("getComputedStyle(document.body).overflow") == "visible"
     expect(screen.get_by_role("group", name="Decide")).to_be_hidden()
     expect(screen.get_by_role("region", name="Scores")).to_be_visible()
+    expect(screen.locator("#question-bar .question-line")).to_be_hidden()
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Run, User
 from tests.browser.conftest import checked, start_session
-from tests.browser.screen import draft_is, heading, settle
+from tests.browser.screen import draft_is, heading, label, settle
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,6 +79,10 @@ def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evid
     phone.locator("label.cause:visible").first.tap()
     draft_is(phone, "saved")
     assert top.evaluate(height) == before
+    phone.set_viewport_size({"width": 500, "height": 640})
+    label(phone, "Submit 1 change")
+    assert phone.locator("#submit").evaluate(height) == 44
+    phone.set_viewport_size({"width": 320, "height": 640})
     for model in ("b-model", "c-model"):
         settle(phone)
         phone.locator("#submit").click()
