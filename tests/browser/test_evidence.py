@@ -110,7 +110,7 @@ def test_question_stays_at_the_top_and_is_opened_by_key(
     expect(whole).not_to_be_checked()
 
 
-# Observers on a busy page get several entries at once. The first one here says that the text was out of the window.
+# Observers on a busy page get several entries at once. Here the first one says that the text was out of view.
 _LATE = """window.IntersectionObserver = class extends IntersectionObserver {
     constructor(act, options) {
         super((entries) => { act([{ intersectionRatio: 0 }, ...entries]); window.hasActed = true; }, options);
@@ -265,6 +265,29 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     wide = page.locator("#scores .justification p .math:not([data-display=true])")
     expect(wide.last).to_have_attribute("data-wide", "")
     assert wide.first.get_attribute("data-wide") is None
+
+
+# The left edges of a letter before a formula, of the formula's first and of its last sign.
+_EDGES = """(text) => {
+    const before = new Range();
+    before.setEnd(text.firstChild, 1);
+    before.setStart(text.firstChild, 0);
+    const signs = [...text.querySelectorAll(".katex-html .mord")];
+    return [before, signs[0], signs.at(-1)].map((part) => part.getBoundingClientRect().left);
+}"""
+
+
+@pytest.mark.exhaustive
+def test_formula_in_arabic_text_reads_from_left_to_right(
+    page: Page, live_server: LiveServer, ana: User
+) -> None:
+    answer = "\u0627\u0644\u062c\u0648\u0627\u0628 $x=5$."
+    record = EvaluationFactory.create(structured_model_response={"response": {"steps": [answer]}})
+    start_session(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    text = page.locator(".evidence p:visible, .evidence li:visible").filter(has=page.locator(".katex")).last
+    letter, first, last = text.evaluate(_EDGES)
+    assert first < last < letter
 
 
 @pytest.mark.exhaustive

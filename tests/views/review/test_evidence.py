@@ -87,10 +87,10 @@ def test_final_answer_is_highlighted(as_ana: Client) -> None:
 def test_signals_are_chips_that_open_their_sentences(as_ana: Client) -> None:
     long = "The final answer was checked, and " + "it differs " * 20
     page = shown(as_ana, record(review_reasons=["Sampled.", long], aggregated_score="Pass"))
-    assert '<summary class="chip bad">Verdict and scores disagree</summary>' in page
+    assert '<summary class="chip bad"><span>Verdict and scores disagree</span></summary>' in page
     assert "but its scores result in Fail." in page
-    assert '<span class="chip warn">Sampled.</span>' in page
-    assert '<summary class="chip warn">The final answer was checked, and it differs …</summary>' in page
+    assert '<span class="chip warn"><span>Sampled.</span></span>' in page
+    assert "<span>The final answer was checked, and it differs …</span></summary>" in page
     assert long.strip() in page
 
 
