@@ -64,6 +64,8 @@ class Cell(NamedTuple):
     why: str = ""
     #: Further values in a CSV file, see `Column.parts`.
     parts: tuple[Value, ...] = ()
+    #: The unit of `value` and of the limits in `parts`. A CSV file has shares from 0 to 1, as JSON has.
+    is_percent: bool = False
 
     @property
     def words(self) -> str:
@@ -165,7 +167,8 @@ def percent(part: int, whole: int, url: str = "") -> Cell:
     if not whole:
         return NOTHING
     share = 100 * part / whole
-    return Cell(f"{share:.0f}%", round(share, 1), url if part else "", f"{part:,} of {whole:,}")
+    note = f"{part:,} of {whole:,}"
+    return Cell(f"{share:.0f}%", round(share, 4), url if part else "", note, is_percent=True)
 
 
 # The parts of an estimate in a CSV file.
@@ -204,17 +207,17 @@ def _estimated(estimate: Estimate, times: int, pattern: str, unit: str, url: str
     )
     parts = (_rounded(low), _rounded(high), estimate.n)
     if value is None:
-        return Cell(NOTHING.text, None, why=estimate.why, parts=parts)
+        return Cell(NOTHING.text, None, why=estimate.why, parts=parts, is_percent=times == 100)
     between = ""
     if low is not None and high is not None:
         between = f"{_formatted(low, pattern)} to {_formatted(high, pattern)}{unit}, "
     note = f"{between}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{estimate.n:,}"
     text = f"{_formatted(value, pattern)}{unit}"
-    return Cell(text, _rounded(value), url, note, why=estimate.why, parts=parts)
+    return Cell(text, _rounded(value), url, note, why=estimate.why, parts=parts, is_percent=times == 100)
 
 
 def _rounded(number: float | None) -> float | None:
-    """Round a number for a CSV file. Texts are formatted without this, so that they are rounded once."""
+    """Round a number for a CSV file. Texts are formatted from the number itself, so they are rounded once."""
     return None if number is None else round(number, 4)
 
 
@@ -238,5 +241,11 @@ def _lines(table: Table) -> Iterator[bytes]:
 
 def _values(column: Column, cell: Cell) -> list[Value]:
     notes = [cell.note] if column.notes else []
-    parts = cell.parts or (None,) * len(column.parts)
-    return [cell.value, *notes, *(parts if column.parts else ())]
+    value, parts = cell.value, cell.parts or (None,) * len(column.parts)
+    if cell.is_percent:
+        value, parts = _as_share(value), (*map(_as_share, parts[:2]), *parts[2:])
+    return [value, *notes, *(parts if column.parts else ())]
+
+
+def _as_share(percentage: Value) -> Value:
+    return round(percentage / 100, 6) if isinstance(percentage, int | float) else percentage

@@ -162,9 +162,9 @@ class TestPages:
         [table] = section.tables
         rows = [*csv.DictReader(io.StringIO(client.get(table.csv_url).getvalue().decode()))]
         assert [(row["run"], row["accuracy"]) for row in rows] == [
-            ("monday", "50.0"),
-            ("tuesday", "60.0"),
-            ("friday", "90.0"),
+            ("monday", "0.5"),
+            ("tuesday", "0.6"),
+            ("friday", "0.9"),
         ]
         picked = client.get(reverse("judge-history", args=[runs[2].pk], query={"pick": 1, "run": "x"}))
         assert len(picked.context["sections"][0].plot.dots) == 1

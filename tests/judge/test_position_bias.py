@@ -191,7 +191,7 @@ def test_page_and_report_show_the_bias(
     assert "Most errors by criterion: Winner, 47%" in text(page)
     assert "Winner: the judge favours the first response. The order changed 100%" in text(page)
     table = client.get(reverse("judge-table", args=[run.pk, "position-orders"])).getvalue().decode()
-    assert table.splitlines()[1].startswith('"Winner","judge-1","prompts/judge.txt",100.0,')
+    assert table.splitlines()[1].startswith('"Winner","judge-1","prompts/judge.txt",1.0,')
     section = next(one for one in page.context["sections"] if one.name == "position-bias")
     sizes = [
         [len(client.get(cell.url).context["table"].rows) for cell in cells[3:] if cell.value]

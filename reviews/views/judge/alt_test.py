@@ -156,4 +156,4 @@ def reviewers_table(found: Sequence[AltTest]) -> Table:
 
 
 def _rate(value: float) -> Cell:
-    return Cell(f"{100 * value:.0f}%", round(100 * value, 1))
+    return Cell(f"{100 * value:.0f}%", round(value, 4))

@@ -39,7 +39,7 @@ class TestCsv:
     def test_dashboard_csv_has_the_fraction_of_a_share(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         (row,) = rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
-        assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "100.0")
+        assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "1.0")
         assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
 
     def test_dashboard_csv_has_no_formulas(self, as_lea: Client, ana: User) -> None:

@@ -119,7 +119,7 @@ class TestReviewers:
         assert figure(response, "blind_agreement").cell.text == "90%"
         [row] = rows(as_lea.get(reverse("dashboard-table", args=["agreement"])))
         assert row == {
-            "reviewer": "ana", "other": "bo", "agreement": "70.0", "scores": "7 of 10", "records": "10"
+            "reviewer": "ana", "other": "bo", "agreement": "0.7", "scores": "7 of 10", "records": "10"
         }  # fmt: skip
 
     @pytest.mark.slow

@@ -115,8 +115,8 @@ class TestCsv:
             review(algebra, ana, "Yes", human)
         found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "assisted-run"])))
         [clarity] = [row for row in found if row["criterion"] == CLARITY]
-        assert (clarity["accuracy"], clarity["accuracy_n"]) == ("50.0", "2")
-        assert float(clarity["accuracy_low"]) < 50 < float(clarity["accuracy_high"])
+        assert (clarity["accuracy"], clarity["accuracy_n"]) == ("0.5", "2")
+        assert 0 < float(clarity["accuracy_low"]) < 0.5 < float(clarity["accuracy_high"]) < 1
         assert (clarity["kappa"], clarity["kappa_low"], clarity["kappa_n"]) == ("", "", "2")
 
     def test_judge_csv_has_every_group_and_criterion(self, as_lea: Client, ana: User, algebra: Run) -> None:
