@@ -2036,7 +2036,7 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("cannot judge", "Cannot Judge"),
+                            ("cannot judge", "can't judge"),
                             ("question", "question"),
                             ("disagreement", "reviewers disagree"),
                         ],

@@ -201,7 +201,7 @@ class Escalation(models.Model):
     """A record sent to a lead. While the escalation is open, the record is in no queue."""
 
     class Kind(models.TextChoices):
-        CANNOT_JUDGE = "cannot judge"
+        CANNOT_JUDGE = "cannot judge", "can't judge"
         QUESTION = "question", "question"
         DISAGREEMENT = "disagreement", "reviewers disagree"
 

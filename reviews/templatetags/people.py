@@ -5,6 +5,7 @@ from django import template
 from reviews.accounts import permissions
 from reviews.dashboard.known_answers import visible_checks
 from reviews.models import Escalation, Evaluation, KnownAnswerCheck, User
+from reviews.review.escalations import REASONS
 
 register = template.Library()
 
@@ -31,3 +32,10 @@ def refusal(user: User, action: str, subject: Evaluation | Escalation | None = N
 def known_answer_check(lead: User, evaluation: Evaluation) -> KnownAnswerCheck | None:
     """Return the newest check whose figures the lead may see and that has the record as a known answer."""
     return visible_checks(lead).filter(answers__evaluation=evaluation).first()
+
+
+@register.filter
+def escalation_reason(raised: Escalation) -> str:
+    """Return why a reviewer cannot judge a record, for the middle of a sentence; empty for a question."""
+    reason = "" if raised.kind == Escalation.Kind.QUESTION else REASONS.get(raised.reason, "")
+    return reason[:1].lower() + reason[1:]

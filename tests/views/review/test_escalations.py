@@ -25,6 +25,12 @@ class TestEscalate:
         claimed.refresh_from_db()
         assert claimed.is_escalated
         assert not claimed.is_claimed
+        assert "Can&#x27;t judge: there is no reference answer<" in text(
+            as_ana.get(url("recent", claimed.run))
+        )
+        page = text(as_ana.get(url("evaluation", claimed)))
+        assert "can't judge this</strong>: there is no reference answer," in page
+        assert "UTC: escalated." in text(as_ana.get(url("record-history", claimed))).split("Claim ended")[1]
 
     def test_escalation_shows_the_next_record(self, as_ana: Client, claimed: Evaluation) -> None:
         other = EvaluationFactory.create(run=claimed.run)
