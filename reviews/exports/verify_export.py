@@ -29,6 +29,8 @@ class Comparison:
     #: The first `SHOWN_PROBLEMS` problems as sentences, and the number of all problems.
     problems: list[str] = field(default_factory=list)
     problem_count: int = 0
+    #: Whether the export is a table, whose lines are not compared.
+    is_table: bool = False
 
     @property
     def holds(self) -> bool:

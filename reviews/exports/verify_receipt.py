@@ -19,6 +19,8 @@ from reviews.records.schema import Limits
 from reviews.storage.errors import ImportRefused
 
 UNREADABLE = (OSError, ImportRefused)
+# A Parquet file begins with it.
+_PARQUET = b"PAR1"
 
 
 class InvalidReceipt(Exception):
@@ -80,11 +82,20 @@ def verify_files(
     bound = bind_mapping(mapping, originals)
     compared = partial(files.compare, partial(compare, limits=limits, mapping=bound, witness=witness))
     if receipt is None:
+        if _is_table(exported):
+            raise ImportRefused(f"{exported} is a table, which only its receipt verifies. Pass --receipt.")
         return compared()
     try:
         return _check(receipt, originals, exported, compared)
     except (KeyError, TypeError, IndexError) as error:
         raise InvalidReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
+
+
+def _is_table(exported: Path) -> bool:
+    """Return whether a file is Parquet, or CSV with our columns."""
+    with exported.open("rb") as file:
+        is_parquet = file.read(len(_PARQUET)) == _PARQUET
+    return is_parquet or next(ComparedFile(exported).lines(), b"").startswith(b'"evaluation_id",')
 
 
 def bind_mapping(mapping: FieldMapping | None, originals: list[Path]) -> FieldMapping | None:
@@ -138,8 +149,8 @@ def _check(
     output, by_hash = receipt["output"], {source["sha256"]: source for source in receipt["inputs"]}
     hashes = [_sha256(original) for original in originals]
     expected = _Expected(receipt)
-    result = Comparison()
-    if output["format"] in formats.OF_LINES:
+    result = Comparison(is_table=output["format"] not in formats.OF_LINES)
+    if not result.is_table:
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
         result = compared(may_go=may_go, changes=expected.meet)
         expected.end()

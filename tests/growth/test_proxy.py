@@ -2,6 +2,8 @@
 
 import base64
 import os
+import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +34,7 @@ pytestmark = [
 CONFIGURATION = BASE_DIR / "docs" / "deployment" / "haproxy.cfg"
 RECORDS = 20
 RATE = 6
+_UNFINISHED = 80
 TUS = {"Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"}
 
 
@@ -138,6 +141,7 @@ def test_two_web_servers_work_behind_a_proxy_with_tls(site: Site) -> None:
     assert requests.get(f"{proxy.url}/metrics", timeout=30).status_code == 403
     for server in site.web:
         assert "/api/v1/" in server.process.output()
+    _check_unfinished_requests(proxy)
     _check_rates(proxy)
     _check_stop(site, max_)
 
@@ -159,6 +163,22 @@ def _upload(browser: Browser, proxy: Server, file: bytes) -> str:
         done = browser.session.patch(urljoin(proxy.url, address), part, headers=sent, timeout=30)
         assert done.status_code == 204, done.text
     return str(address)
+
+
+def _check_unfinished_requests(proxy: Server) -> None:
+    """Begin more requests than the web servers have threads, and never send their bodies."""
+    place = proxy.url.removeprefix("https://")
+    host, _, port = place.partition(":")
+    form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nlogin"
+    head = f"POST /login/ HTTP/1.1\r\nHost: {place}\r\n{form}"
+    kind = ssl.create_default_context(cafile=os.environ["REQUESTS_CA_BUNDLE"])
+    with ExitStack() as stack:
+        for _ in range(_UNFINISHED):
+            plain = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            secure = stack.enter_context(kind.wrap_socket(plain, server_hostname=host))
+            secure.sendall(head.encode())
+        # The proxy gives up on them after 10 seconds.
+        assert requests.get(f"{proxy.url}/login/", timeout=8).status_code == 200
 
 
 def _check_rates(proxy: Server) -> None:

@@ -243,6 +243,16 @@ class TestVerify:
         assert (finished.status, finished.out) == (2, b"")
         assert "is not a receipt" in finished.err
 
+    def test_verify_export_checks_a_table_by_its_receipt(self, original: Path, capsysbinary: Capture) -> None:
+        table = str(original.with_name("exported.csv.gz"))
+        manage(capsysbinary, "export_run", "evaluations", "--format", "csv", "-o", table)
+        files = (str(original), table)
+        finished = manage(capsysbinary, "verify_export", *files, "--receipt", f"{table}.receipt.json")
+        assert finished[:2] == (0, b"a table, whose lines are not compared; matches the receipt\n")
+        finished = manage(capsysbinary, "verify_export", *files)
+        sentence = f"{table} is a table, which only its receipt verifies. Pass --receipt."
+        assert finished == (2, b"", sentence)
+
     def test_verify_export_decompresses_files(self, original: Path, capsysbinary: Capture) -> None:
         target = original.with_name("exported.jsonl.zst")
         manage(capsysbinary, "export_run", "evaluations", "-o", str(target))

@@ -21,6 +21,8 @@ _NOT_TRUSTED = (
     "--public-key."
 )
 
+_TABLE = "a table, whose lines are not compared"
+
 
 class Command(BaseCommand):
     help = (
@@ -80,9 +82,8 @@ class Command(BaseCommand):
         left_out = f"; {result.left_out:,} left out{why}" if result.left_out else ""
         holds = "; matches the receipt" if with_receipt and result.holds else ""
         holds += f"; matches the audit log up to {audit_log.head}" if audit_log and result.holds else ""
-        self.stdout.write(
-            f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}{holds}"
-        )
+        counts = f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}"
+        self.stdout.write((_TABLE if result.is_table else counts) + holds)
         for problem in result.problems:
             self.stderr.write(problem)
         if not result.holds:
