@@ -23,7 +23,8 @@ def push(options: argparse.Namespace) -> int:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in details.counts.items() if count)
         sys.stdout.write(f"Import {details.id}: {counts}\n")
         for line in islice(imported.rejects(), _MOST_REJECTS_SHOWN):
-            sys.stdout.write(f"line {line.line}: {line.field} {line.reason}\n")
+            what = " ".join(filter(None, (line.field, line.reason)))
+            sys.stdout.write(f"line {line.line}: {what}\n")
     return 1 if details.counts.get("rejected") else 0
 
 

@@ -27,5 +27,5 @@ done
 [ "$state" = done ] || fail "Import $id is $state. $(member .error)"
 
 echo "Import $id: $(member '.counts | to_entries | map(select(.value > 0) | "\(.value) \(.key)") | join(", ")')"
-api "$url/imports/$id/rejects" | jq --raw-output '"line \(.line): \(.field) \(.reason)"'
+api "$url/imports/$id/rejects" | jq --raw-output '"line \(.line): \([.field, .reason] | map(select(. != "")) | join(" "))"'
 [ "$(member .counts.rejected)" = 0 ]

@@ -1,5 +1,6 @@
 """Read a new password from the terminal or from standard input."""
 
+import re
 import sys
 from getpass import getpass
 
@@ -13,7 +14,10 @@ def add_password_stdin(parser: CommandParser) -> None:
 def read_password(*, stdin: bool) -> str:
     """Read a line of standard input, or ask twice on the terminal. Raises `CommandError`."""
     if stdin:
-        return sys.stdin.readline().rstrip("\r\n")
+        password = sys.stdin.readline().rstrip("\r\n")
+        if re.search("[\0\ud800-\udfff]", password):
+            raise CommandError("The password is not UTF-8 text, so nobody could enter it in a browser.")
+        return password
     if not sys.stdin.isatty():
         raise CommandError("Standard input is no terminal. In a script, use --password-stdin.")
     try:

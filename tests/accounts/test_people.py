@@ -149,6 +149,10 @@ class TestCommand:
         monkeypatch.setattr("sys.stdin", io.StringIO(""))
         with pytest.raises(CommandError, match="too short"):
             call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
+        for text in ("\0", "\udcff"):  # as Python reads a byte that is not UTF-8
+            monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}{text}"))
+            with pytest.raises(CommandError, match="not UTF-8 text"):
+                call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
         with pytest.raises(CommandError, match="invalid choice"):
             call_command("add_user", "ana", "--role=owner")
 

@@ -73,14 +73,15 @@ class TestPush:
 
     @pytest.mark.exhaustive
     def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
-        packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}'))
+        packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}', b"[]"))
         (tmp_path / "mixed.jsonl.gz").write_bytes(packed)
         done = recipe("push_run", tmp_path / "mixed.jsonl.gz", "mixed")
         counts, *rejected = done.stdout.splitlines()
-        assert counts.endswith(": 3 lines, 1 new, 2 rejected")
+        assert counts.endswith(": 4 lines, 1 new, 3 rejected")
         assert rejected == [
             "line 2: task_id is a boolean, but takes a string or a number",
             "line 3: evaluation_id is missing",
+            "line 4: is not a JSON object but an array",
         ]
         assert (done.returncode, done.stderr) == (1, "")
 
