@@ -177,7 +177,7 @@ class TestFinishedImport:
         page = text(as_max.get(address(imported(max, line("e-1"), b"no record", strict=True))))
         assert "1 of 2 lines is invalid, so nothing was imported." in page
         assert "Result of" not in page
-        assert "is not JSON" in page
+        assert "The line is not JSON" in page
 
     def test_import_page_escapes_file_contents(self, as_ana: Client, max: User) -> None:
         evil = line("e-1", human_review_status="<img src=x onerror=alert(1)>")
