@@ -309,8 +309,10 @@ def _sentence(part: PlannedPart, target: float, filters: Mapping[str, str]) -> s
     if not part.is_reachable:
         best = points(part.best_half_width)
         is_narrower = part.half_width is None or best != points(part.half_width)
-        end = f"give ±{best}" if is_narrower else "hardly narrow the interval"
-        return f"{now}. ±{points(target)} is out of reach: all {part.more_alone:,} other records {end}."
+        result = f"±{best}" if is_narrower else "hardly narrower"
+        more = part.more_alone
+        others = "the only other record" if more == 1 else f"all {more:,} other records"
+        return f"{now}. ±{points(target)} is out of reach: with {others}, the interval is {result}."
     return f"{now}. {part.more_alone:,} more to ±{points(target)}."
 
 

@@ -97,7 +97,7 @@ class GateResult(NamedTuple):
         else:
             found = f"{value:.3f}, 95% at any time from {low:.3f} to {high:.3f}"
             if self.estimate.n < FEWEST:
-                found += f", of fewer than {FEWEST}"
+                found += f", but {FEWEST} ratings are needed"
         limit = f"{'at least' if self.requirement.at_least else 'at most'} {self.requirement.limit:g}"
         return (
             f"{self.outcome}: {self.requirement.figure}: {found}; n = {self.estimate.n:,}; required: {limit}"

@@ -67,7 +67,7 @@ def comparison_lines(found: PairedComparison) -> Iterator[str]:
     yield f"Judge of {found.second!r} compared with {found.first!r}, on the same responses"
     yield f"Accuracy in {found.first!r}: {_share(found.first_accuracy)}"
     yield f"Accuracy in {found.second!r}: {_share(found.second_accuracy)}"
-    yield f"Difference: {_share(found.difference)} ({found.outcome})"
+    yield f"Difference: {_points(found.difference)}, n = {found.difference.n:,}: {found.outcome}"
     yield f"Responses: {found.responses:,}, of which {found.different:,} have different verdicts"
     counts = found.counts
     yield (
@@ -75,7 +75,8 @@ def comparison_lines(found: PairedComparison) -> Iterator[str]:
         f"{found.second!r}: {counts['second']:,}; both wrong: {counts['neither']:,}"
     )
     for one in found.criteria:
-        yield f"{one.criterion}: {_share(one.difference)}, p = {one.p:.3f} adjusted for all criteria"
+        title, difference = _printable(figure_title(one.criterion)), _points(one.difference)
+        yield f"{title}: {difference}, n = {one.difference.n:,}, p = {one.p:.3f} adjusted for all criteria"
     yield from (change.sentence for change in found.changes)
     yield from (found.difference.why, *found.notes) if found.difference.why else found.notes
 
@@ -85,14 +86,14 @@ def drift_lines(found: Drift) -> Iterator[str]:
     yield f"Shift of the judge from {found.first!r} to {found.second!r}, on the same responses"
     yield f"Pass rate in {found.first!r}: {_share(found.first_rate)}"
     yield f"Pass rate in {found.second!r}: {_share(found.second_rate)}"
-    yield f"Shift: {_share(found.shift)} ({found.outcome})"
+    yield f"Shift: {_points(found.shift)}, n = {found.shift.n:,}: {found.outcome}"
     yield f"Changed verdicts: {_share(found.changed)}"
     for scores in found.criteria:
         means = f"mean {scores.first_mean:.2f} → {scores.second_mean:.2f}"
         yield f"{_printable(figure_title(scores.criterion))}: {means}, shift {_number(scores.shift)}"
     for one in found.models:
         names = f"{one.second_model} ({found.second}) minus {one.first_model} ({found.first})"
-        yield f"{_printable(names)}: {_share(one.raw)}, without the shift {_share(one.adjusted)}"
+        yield f"{_printable(names)}: {_points(one.raw)}, without the shift {_points(one.adjusted)}"
     yield from (change.sentence for change in found.changes)
     yield from (found.shift.why, *found.notes) if found.shift.why else found.notes
 
@@ -313,6 +314,15 @@ def _share(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
     return f"{percent(estimate.value)} ({estimate.low * 100:.0f} to {percent(estimate.high)})"
+
+
+def _points(estimate: Estimate) -> str:
+    """Format a difference of two shares in percentage points."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return NOTHING
+    rounded = (round(100 * one) for one in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (f"{one:+d}" if one else "0" for one in rounded)
+    return f"{value} points ({low} to {high})"
 
 
 def _number(estimate: Estimate) -> str:

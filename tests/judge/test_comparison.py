@@ -356,7 +356,7 @@ class TestPages(RatedOnce):
         printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
-        assert "Difference: 39%" in lines
+        assert "Difference: +39 points (" in lines
         assert program_of(lea).get("runs/tuesday/comparison?earlier=sunday").status_code == 404
         assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
 

@@ -238,6 +238,6 @@ class TestPages:
         printed = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday").out.decode()
-        assert "Shift: 20%" in lines
+        assert "Shift: +20 points (" in lines
         assert "without the shift 10%" in lines
         assert manage(capfdbinary, "judge_report", "monday", "--drift", "monday").status == 2

@@ -125,7 +125,7 @@ class TestPlan:
         assert found.more == 50
         assert not part(found, "run").is_reachable
         assert found.sentences[0] == (
-            "Whole run: 0 blind reviews. ±5 is out of reach: all 50 other records give ±17."
+            "Whole run: 0 blind reviews. ±5 is out of reach: with all 50 other records, the interval is ±17."
         )
 
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
@@ -138,7 +138,7 @@ class TestPlan:
         assert (
             plan_reviews(JudgeScope(run), 0.02)
             .sentences[0]
-            .endswith("±2 is out of reach: all 2 other records hardly narrow the interval.")
+            .endswith("±2 is out of reach: with all 2 other records, the interval is hardly narrower.")
         )
 
     def test_run_without_verdicts_has_no_plan(self, run: Run) -> None:

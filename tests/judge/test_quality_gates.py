@@ -136,8 +136,8 @@ class TestGateResult:
             "n = 40; required: at least 0.6"
         )
         assert checked("miss_rate <= 0.05", 0, 0, 0.3, n=9).sentence == (
-            "not shown yet: miss_rate: 0.000, 95% at any time from 0.000 to 0.300, of fewer than 10; n = 9; "
-            "required: at most 0.05"
+            "not shown yet: miss_rate: 0.000, 95% at any time from 0.000 to 0.300, but 10 ratings are "
+            "needed; n = 9; required: at most 0.05"
         )
         none = GateResult(parse_requirement("flagged kappa >= 0.6"), undefined("There are none."))
         assert none.sentence == (
