@@ -239,5 +239,5 @@ class TestPages:
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday").out.decode()
         assert "Shift: +20 points (" in lines
-        assert "without the shift 10%" in lines
+        assert "without the shift +10 points (" in lines
         assert manage(capfdbinary, "judge_report", "monday", "--drift", "monday").status == 2
