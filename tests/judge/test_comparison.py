@@ -1,11 +1,6 @@
 """Comparison of judges on the same responses, between runs and within a run."""
 
-import csv
-import io
-import json
-import re
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -23,10 +18,9 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import comparison_cards
-from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.compared_runs import CASES, RatedOnce, rate_first, run_of
 from tests.support.contexts import bring, task
-from tests.support.factories import RunFactory, UserFactory
+from tests.support.factories import UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
@@ -35,26 +29,6 @@ from tests.support.rubrics import rubric_data
 from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
-
-#: The number of responses by the verdicts of the first judge, the second one and the reviewer.
-RESPONSES = {
-    ("Pass", "Pass", "Pass"): 4,
-    ("Fail", "Fail", "Fail"): 2,
-    ("Fail", "Pass", "Fail"): 1,
-    ("Pass", "Fail", "Fail"): 8,
-    ("Pass", "Pass", "Fail"): 3,
-}
-CASES = [case for case, number in RESPONSES.items() for _ in range(number)]
-
-
-def run_of(name: str) -> Run:
-    return RunFactory.create(name=name, rubric=rubric_data(CLARITY), blind_share=0)
-
-
-def rate_first(first: Run, second: Run, reviewer: User) -> list[Evaluation]:
-    """Rate the records of the first run, and return those of the second one."""
-    rate(judged(first, [case[0] for case in CASES]), reviewer, [case[2] for case in CASES])
-    return judged(second, [case[1] for case in CASES], judge_llm_model="judge-2")
 
 
 @pytest.fixture
@@ -80,18 +54,6 @@ def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> It
         ana = UserFactory.create(username="ana", role="reviewer")
         rate_first(run_of("monday"), run_of("tuesday"), ana)
         yield
-
-
-class RatedOnce:
-    """The rated runs, shared by the tests of a class."""
-
-    @pytest.fixture
-    def first(self, _rated_once: None) -> Run:
-        return Run.objects.get(name="monday")
-
-    @pytest.fixture
-    def second(self, _rated_once: None) -> Run:
-        return Run.objects.get(name="tuesday")
 
 
 class TestRuns(RatedOnce):
@@ -281,89 +243,6 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
         found = judged_records.load_records(JudgeScope(run))
     assert [*found.record] == [run.evaluations.get(task_id="7").pk]
     assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
-
-
-@pytest.mark.slow
-class TestPages(RatedOnce):
-    def test_page_answers_and_lists_the_records_behind_each_count(
-        self, first: Run, second: Run, client: Client, lea: User
-    ) -> None:
-        client.force_login(lea)
-        page = client.get(reverse("judge-compare", args=[second.pk], query={"with": str(first.pk)}))
-        assert "“tuesday” is more accurate: +39 points" in text(page)
-        assert "Judge: judge-1 → judge-2." in text(page)
-        section, *_ = page.context["sections"]
-        found = {column.name: (cell.value, cell.url) for column, cell in section.figures}
-        texts = {column.help for shown in page.context["sections"] for column, _ in shown.figures}
-        texts |= {
-            column.help
-            for shown in page.context["sections"]
-            for linked in shown.tables
-            for column in linked.table.columns
-        }
-        assert [
-            one
-            for one in texts - {""}
-            if len(re.findall(r"[.?](?= |\n)", one.partition("\n\n")[0] + " ")) != 2
-        ] == []
-        assert len(texts) > 5
-        assert {name: value for name, (value, _) in found.items()} == {
-            "both": 6,
-            "first": 1,
-            "second": 8,
-            "neither": 3,
-        }
-        right = [len(client.get(dot.cell.url).context["table"].rows) for dot in section.plot.dots]
-        assert right == [6 + 1, 6 + 8]
-        listed = client.get(found["second"][1])
-        assert len(listed.context["table"].rows) == 8
-        rows = [*csv.DictReader(io.StringIO(client.get(listed.context["csv_url"]).getvalue().decode()))]
-        assert {(row["first"], row["second"], row["human"]) for row in rows} == {("Pass", "Fail", "Fail")}
-
-    def test_overview_compares_with_the_run_that_this_one_replaces(
-        self, first: Run, second: Run, client: Client, lea: User
-    ) -> None:
-        client.force_login(lea)
-        overview = text(client.get(reverse("judge", args=[second.pk])))
-        assert "“tuesday” is more accurate than “monday”, on 18 common responses with " in overview
-        assert "Judge: judge-1 → judge-2" in overview
-        page = client.get(reverse("judge-compare", args=[second.pk]))
-        assert page.context["other"] == first
-        assert "No earlier run that you can see" in text(client.get(reverse("judge", args=[first.pk])))
-        Run.objects.filter(pk=first.pk).update(is_restricted=True)
-        assert "monday" not in text(client.get(reverse("judge", args=[second.pk])))
-        later = second.created_at + timedelta(days=1)
-        Run.objects.filter(pk=first.pk).update(is_restricted=False, created_at=later)
-        assert client.get(reverse("judge-compare", args=[first.pk])).context["other"] == second
-
-    def test_page_refuses_a_run_that_the_reader_may_not_see(
-        self, first: Run, second: Run, client: Client, lea: User
-    ) -> None:
-        Run.objects.filter(pk=first.pk).update(is_restricted=True)
-        client.force_login(lea)
-        query = {"with": str(first.pk), "side": "second"}
-        page = client.get(reverse("judge-compare", args=[second.pk], query=query))
-        assert (page.status_code, page.context["problem"]) == (200, "Choose a run of the list.")
-        assert "monday" not in text(page)
-        assert client.get(reverse("judge-pairs", args=[second.pk], query=query)).status_code == 404
-        assert program_of(lea).get("runs/tuesday/comparison?earlier=monday").status_code == 404
-
-    def test_api_and_command_give_the_same_comparison(
-        self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        found = program_of(lea).get("runs/tuesday/comparison?earlier=monday").json()
-        assert found == members(types.Comparison, compare_runs(first, JudgeScope(second)))
-        printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
-        assert json.loads(printed) == found
-        lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
-        assert "Difference: +39 points (" in lines
-        assert program_of(lea).get("runs/tuesday/comparison?earlier=sunday").status_code == 404
-        assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
-
-    def test_command_refuses_to_compare_a_run_with_itself(
-        self, first: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        assert manage(capfdbinary, "judge_report", first.name, "--compare", first.name).status == 2
 
 
 class TestSample:
