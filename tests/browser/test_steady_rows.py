@@ -85,6 +85,7 @@ def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     screen.set_viewport_size({"width": size[0], "height": size[1]})
     for key in ("4", "n", "Escape", "c"):
         screen.keyboard.press(key)
+    assert screen.locator(".decide kbd:visible").count() == (0 if size[0] < 576 else 2)
     for line in range(12):
         screen.keyboard.insert_text(f"Line {line}.\n")
         assert is_uncovered(screen, "#comments")
