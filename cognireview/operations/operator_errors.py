@@ -4,7 +4,8 @@ import errno
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError, ProgrammingError
-from psycopg.errors import UndefinedTable
+from django.db.migrations.exceptions import MigrationSchemaMissing
+from psycopg.errors import InsufficientPrivilege, UndefinedTable
 
 from cognireview import environment
 from cognireview.operations.disk_full import is_disk_full
@@ -45,6 +46,9 @@ def _explain_database(error: DatabaseError) -> str | None:
         return f"The database is damaged ({_first_line(error)}). Restore a backup."
     if isinstance(error, OperationalError) and state is None:
         return f"The database cannot be reached: {str(error).splitlines()[0]}"
+    if isinstance(error, MigrationSchemaMissing) or isinstance(error.__cause__, InsufficientPrivilege):
+        reason = str(error.__cause__ or error.__context__).splitlines()[0]
+        return f"The role in DATABASE_URL may not do this ({reason}). Use the owner of the tables."
     if isinstance(error, ProgrammingError) and isinstance(error.__cause__, UndefinedTable):
         return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
     return None

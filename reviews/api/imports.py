@@ -70,6 +70,7 @@ def create_import(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             f"{refusal} {first}, and send the file again.",
             [(refusal.field, str(refusal))],
+            slug="file-refused",
         ) from refusal
     response["Location"] = f"{PREFIX}imports/{source.pk}"
     return shapes.import_out(source)

@@ -85,6 +85,7 @@ class TestMapping:
         answer = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
         assert answer.status_code == 422
         assert "It needs the mapping 'mt-bench'" in answer.json()["detail"]
+        assert answer.json()["type"].endswith("/file-refused/")
         assert 'PUT /api/v1/runs/{run}/mapping with {"name": "mt-bench"}' in answer.json()["detail"]
         assert not Run.objects.exists()
         assert not Upload.objects.exists()

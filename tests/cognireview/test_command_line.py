@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
-from django.db import OperationalError
-from psycopg.errors import DeadlockDetected
+from django.db import OperationalError, ProgrammingError
+from psycopg.errors import DeadlockDetected, InsufficientPrivilege
 
 from cognireview import command_line
 from cognireview.__main__ import main
@@ -83,6 +83,12 @@ class TestOperatorError:
             (
                 raising(OperationalError("connection failed\n\tIs it running?"), psycopg.OperationalError()),
                 "The database cannot be reached: connection failed",
+            ),
+            (
+                raising(
+                    ProgrammingError("permission denied"), InsufficientPrivilege("must be owner\nLINE 1")
+                ),
+                "The role in DATABASE_URL may not do this (must be owner). Use the owner of the tables.",
             ),
             (
                 raising(PermissionError(13, "Permission denied", "var")),

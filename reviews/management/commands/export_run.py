@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--format",
             choices=formats.ENDINGS,
-            help="default: as imported, so json if the run is one JSON document, else jsonl",
+            help="default: as imported: json for a JSON document, zip for an archive, otherwise jsonl",
         )
         parser.add_argument("--receipt", metavar="FILE", help="where to write the receipt")
 
