@@ -1,5 +1,6 @@
 """Divide the chunks of a file into batches of lines that are parsed and written at once."""
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -8,21 +9,24 @@ from reviews.storage.chunks import BLOCK_SIZE, Chunk, ChunkLines, split_lines
 
 # Each batch takes about ten statements, whatever its size.
 ENOUGH_BYTES = 3 * BLOCK_SIZE
-# A batch is about a quarter of the file before it, so that the first ones are written early, and processes do
-# not wait long for the last one.
+# A batch is about a quarter of the file before it, so that the first ones are written early, and at most
+# about a quarter of the rest: while the last ones are written, nothing is left to parse.
 _SHARE = 4
 
 
-def make_batches(chunks: Iterable[Chunk], *, most_lines: int) -> Iterator[ChunkLines]:
-    """Yield the lines that end in the chunks, at most `most_lines` at once.
+def make_batches(
+    chunks: Iterable[Chunk], *, most_lines: int, total: float = math.inf
+) -> Iterator[ChunkLines]:
+    """Yield the lines that end in the chunks, at most `most_lines` at once. `total` as in `join_chunks`.
 
     So the rejections of one batch fit in memory.
     """
-    return chain.from_iterable(split_batch(lines, most_lines) for lines in join_chunks(split_lines(chunks)))
+    joined = join_chunks(split_lines(chunks), total=total)
+    return chain.from_iterable(split_batch(lines, most_lines) for lines in joined)
 
 
-def join_chunks(chunks: Iterable[ChunkLines]) -> Iterator[ChunkLines]:
-    """Join consecutive chunks, more of them the further the file is read."""
+def join_chunks(chunks: Iterable[ChunkLines], *, total: float = math.inf) -> Iterator[ChunkLines]:
+    """Join consecutive chunks, more of them in the middle of the file. `total` is its size, if known."""
     waiting: list[ChunkLines] = []
     before = size = 0
     for lines in chunks:
@@ -32,7 +36,7 @@ def join_chunks(chunks: Iterable[ChunkLines]) -> Iterator[ChunkLines]:
             before, size, waiting = before + size, 0, []
         waiting.append(lines)
         size += more
-        if size >= min(ENOUGH_BYTES, before // _SHARE):
+        if size >= min(ENOUGH_BYTES, before // _SHARE, (total - before) // _SHARE):
             yield _joined(waiting)
             before, size, waiting = before + size, 0, []
     if waiting:

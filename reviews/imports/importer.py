@@ -4,6 +4,7 @@ Lines are parsed chunk by chunk in other processes. New records are inserted by 
 reconciled (`reconcile`), and every line that did not become a new record gets a row in `import_line`.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import pairwise
@@ -200,7 +201,7 @@ def import_chunks(
         upload.run = get_or_create_run(name=upload.run_name, mapping=mapping, actor=upload.created_by)
     check_open(upload.run)
     index = ImportIndex(upload)
-    _FileImport(upload, index).run(stored, progress)
+    _FileImport(upload, index).run(stored, progress, total=upload.progress.size)
     _finish(upload, totals, index)
 
 
@@ -262,13 +263,21 @@ class _FileImport:
         for name in (*target.counts, "of_other_judge"):
             setattr(target, name, 0)
 
-    def run(self, stored: Iterable[Chunk], progress: Progress | None, *, checks_at_once: bool = True) -> None:
+    def run(
+        self,
+        stored: Iterable[Chunk],
+        progress: Progress | None,
+        *,
+        total: float = math.inf,
+        checks_at_once: bool = True,
+    ) -> None:
+        """Import the chunks of a file, whose total size is given if it is known."""
         locks.acquire(Lock.IMPORT)
         if checks_at_once:
             execute(CHECK_AT_ONCE)
         repeats = repeats_of(self._target, self._mapping)
         size = 0
-        batches = make_batches(stored, most_lines=settings.MAX_REJECTED_LINES)
+        batches = make_batches(stored, most_lines=settings.MAX_REJECTED_LINES, total=total)
         cores = parser_pool.usable_cores()
         with closing(parser_pool.parse_ahead(batches, self._request, cores=cores)) as parsed_batches:
             for lines, parsed in parsed_batches:

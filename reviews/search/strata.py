@@ -57,13 +57,16 @@ _COUNT_RECORDS = """
     WHERE evaluation.run_id = %(run)s GROUP BY 1, 2
 """
 _CLEAR_FACETS = "DELETE FROM facet_count WHERE run_id = %(run)s"
+# Keys are counted before they get their names, so PostgreSQL neither sorts them nor compares texts.
 _COUNT_FACETS = """
     INSERT INTO facet_count (run_id, name, value, evaluations)
-    SELECT %(run)s, name, value, count(*)
-    FROM evaluation_facets CROSS JOIN LATERAL unnest(keys) AS found (key)
+    SELECT %(run)s, name, value, records
+    FROM (
+        SELECT unnest(keys) AS key, count(*) AS records FROM evaluation_facets
+        WHERE run_id = %(run)s GROUP BY 1
+    ) AS counted
     JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
         USING (key)
-    WHERE run_id = %(run)s GROUP BY name, value
 """
 # Whether all records of the run are counted. One statement, so that either all parts see an import that
 # commits meanwhile, or none does. The sums are compared as well, in case the row of a pending import is lost.

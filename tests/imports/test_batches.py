@@ -46,9 +46,12 @@ def test_joined_batches_contain_the_lines_of_the_file(end: bytes, monkeypatch: p
         first += len(batch)
 
 
-def test_batches_grow_with_the_file() -> None:
+def test_batches_grow_with_the_file_and_are_small_at_its_end() -> None:
     data = b"x" * (BLOCK_SIZE - 1) + b"\n"
     chunks = [ChunkLines(Chunk(number, number + 1, 1, data), begins_inside=False) for number in range(40)]
     sizes = [len(batch) for batch in join_chunks(chunks)]
     assert sizes[:9] == [1, 1, 1, 1, 1, 2, 2, 3, 3]
     assert max(sizes) * BLOCK_SIZE == ENOUGH_BYTES < MAX_POOLED_BYTES
+    known = [len(batch) for batch in join_chunks(chunks, total=40 * BLOCK_SIZE)]
+    assert known[:9] == sizes[:9]
+    assert known[-6:] == [3, 2, 2, 1, 1, 1]
