@@ -16,9 +16,9 @@ from reviews.history import timeline
 from reviews.imports import jobs
 from reviews.models import Import, Run, User
 from reviews.records.schema import Limits
-from tests.exports.test_receipt import exported
 from tests.support.factories import ImportFactory
 from tests.support.lines import export_data, file_of, import_data, line
+from tests.support.receipts import exported
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
