@@ -1,4 +1,4 @@
-"""Reading a run again with another mapping: its records are replaced, and work on them follows the lines."""
+"""Reading a run again with another mapping replaces its records."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,10 @@ from cognireview.types.files import Reread
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import importer
-from reviews.models import AuditEvent, Draft, Evaluation, Import, Reveal, Run, RunCount, User
+from reviews.models import AuditEvent, Evaluation, Import, Run, RunCount, User
 from reviews.queue import claims
 from reviews.records.mapping import mapping_from_json
 from reviews.records.rubric import Criterion, Rubric
-from reviews.review import drafts
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.runs.reread import RereadRefused, reread_in_request, reread_run
 from tests.support.lines import export_data
@@ -154,38 +153,6 @@ class TestRecords:
         assert (event.actor_name, event.detail["records"]) == ("max", 4)
         assert event.detail["before"] == how().as_json()
         assert event.detail["after"] == how(task_id="key").as_json()
-
-
-class TestWork:
-    """Claims, drafts, skips and assignments stay with their lines."""
-
-    @pytest.mark.slow
-    def test_claim_and_draft_stay_with_the_line(self, run: Run, ana: User, bo: User) -> None:
-        one, other = record("a"), record("b")
-        claims.claim(evaluation_id=one.pk, reviewer=ana)
-        drafts.save(evaluation_id=one.pk, reviewer=ana, fields=[["Clarity", "No"]], revision=1)
-        claims.skip(evaluation_id=other.pk, reviewer=ana)
-        Evaluation.objects.filter(pk=other.pk).update(assigned_to=bo, priority=3)
-        claimed = record("a")
-        assert reread(run, how(evaluation_id="alt")).claims == 1
-        now = record("other/a")
-        assert (now.pk, now.claimed_by, now.claimed_until) == (one.pk, ana, claimed.claimed_until)
-        assert now.version == claimed.version + 1
-        assert Draft.objects.get().evaluation == now
-        other = record("other/b")
-        assert (other.assigned_to, other.priority, other.skips.get().reviewer) == (bo, 3, ana)
-        assert now.events.filter(action="claim").exists()
-
-    def test_claim_ends_if_the_record_needs_no_review(self, run: Run, ana: User) -> None:
-        claims.claim(evaluation_id=record("a").pk, reviewer=ana)
-        assert reread(run, how(reviewed="key == 'b'")).claims == 0
-        assert record("a").claimed_by is None
-
-    def test_scores_that_were_shown_are_not_blind_afterwards(self, run: Run, ana: User) -> None:
-        claims.claim(evaluation_id=record("a").pk, reviewer=ana)
-        Run.objects.update(blind_share=1)
-        reread(run, how(structured_model_response="second"))
-        assert Reveal.objects.get().evaluation == record("a")
 
 
 @pytest.mark.slow
