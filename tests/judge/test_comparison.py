@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types import judge as types
@@ -23,7 +21,6 @@ from tests.support.contexts import bring, task
 from tests.support.factories import UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.lines import file_of, import_data, line
-from tests.support.pages import text
 from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
 from tests.support.shared_world import shared_world
@@ -193,16 +190,6 @@ class TestHiddenRecords:
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         second.refresh_from_db()
         assert compare_runs(first, JudgeScope(second)).responses == described
-
-    @pytest.mark.usefixtures("rated")
-    def test_records_to_score_blind_are_on_no_page(
-        self, first: Run, second: Run, client: Client, lea: User
-    ) -> None:
-        Run.objects.filter(pk=second.pk).update(blind_share=1)
-        client.force_login(lea)
-        query = {"with": str(first.pk), "side": "second"}
-        shown = text(client.get(reverse("judge-pairs", args=[second.pk], query=query)))
-        assert "No such records." in shown
 
 
 class TestJudges:

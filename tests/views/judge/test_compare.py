@@ -127,3 +127,12 @@ class TestPages(RatedOnce):
         self, first: Run, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         assert manage(capfdbinary, "judge_report", first.name, "--compare", first.name).status == 2
+
+    def test_records_to_score_blind_are_on_no_page(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        client.force_login(lea)
+        query = {"with": str(first.pk), "side": "second"}
+        shown = text(client.get(reverse("judge-pairs", args=[second.pk], query=query)))
+        assert "No such records." in shown
