@@ -1,5 +1,6 @@
 """Records with a human decision from the file."""
 
+import json
 from typing import Any
 
 from django.test import Client
@@ -7,7 +8,7 @@ from django.urls import reverse
 
 from reviews.models import Evaluation, User
 from reviews.queue import claims
-from tests.support.lines import file_of, import_data, line
+from tests.support.lines import export_data, file_of, import_data, line
 
 JUDGED = {
     "Clarity": {"score": "Yes", "justification": "Each step follows."},
@@ -38,3 +39,11 @@ def open_record(client: Client, record: Evaluation, reviewer: User) -> Any:
 
 def submit(client: Client, record: Evaluation, posted: dict[str, Any]) -> Any:
     return client.post(reverse("submit", args=[record.pk]), posted)
+
+
+def exported() -> dict[str, Any]:
+    return dict(json.loads(export_data()))
+
+
+def entered(page: Any) -> list[tuple[str, str, str]]:
+    return [(row.typed_name, row.value, row.reason) for row in page.context["form"].rows]
