@@ -27,7 +27,7 @@ PAGE = 50
 RUN = "benchmark"
 _TIMEOUT, _START_SECONDS = 600, 600
 # Between two requests for the state of a job: this share of the time waited, at least so many seconds.
-_SHARE, _SHORTEST_PAUSE = 0.1, 0.1
+_SHARE, _SHORTEST_PAUSE = 0.05, 0.1
 _NDJSON = "application/x-ndjson"
 _REVIEW_FORM = re.compile(r'<form id="review-form" method="post" action="([^"]+)"(.*?)</form>', re.DOTALL)
 # The hidden fields, and the radio buttons that are checked.

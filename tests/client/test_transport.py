@@ -190,14 +190,14 @@ def test_pauses_between_polls_grow_with_the_time_waited(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: sum(conversation.pauses)))
-    answers: Answers = [{"status_code": 200, "json": IMPORT}] * 80
+    answers: Answers = [{"status_code": 200, "json": IMPORT}] * 110
     answers.append({"status_code": 200, "json": IMPORT | {"state": "done"}})
     waiting = decode(ImportDetails, IMPORT)
     done = conversation.hold(answers, lambda client: jobs.Import(client._transport, waiting).wait())
     assert done.state == "done"
     pauses = conversation.pauses
-    assert pauses[:10] == [0.1] * 10
-    assert pauses[30] == pytest.approx(sum(pauses[:30]) / 10)
+    assert pauses[:20] == [0.1] * 20
+    assert pauses[30] == pytest.approx(sum(pauses[:30]) / 20)
     assert pauses[-1] == 5
 
 

@@ -15,9 +15,9 @@ from cognireview.types import operations
 from cognireview.types.files import ExportDetails, ImportDetails, RejectedLine
 from cognireview.types.operations import Operation
 
-# Each pause is a tenth of the time waited so far, within these limits in seconds: the end of a short job is
-# noticed soon, and a long job gets few requests.
-_SHARE, _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 0.1, 5
+# Each pause is a twentieth of the time waited so far, within these limits in seconds: the end of a short job
+# is noticed soon, and a long job gets few requests.
+_SHARE, _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 0.1, 5
 D = TypeVar("D", bound=ImportDetails | ExportDetails)
 
 
