@@ -46,6 +46,7 @@ DEFINITIONS = {
     "gives another one or removes the criterion. Only records with a score by the judge count.",
 }
 
+_NO_VERDICTS = "No record has a verdict by the judge."
 _ALL_FLAGGED = "Every record with a verdict is flagged."
 _NONE_SAMPLED = "No unflagged record has a blind rating."
 _NONE_FLAGGED = "No flagged record has a blind rating."
@@ -78,7 +79,11 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     rated = combine(by_criterion.get(None, NO_RATINGS), records)
     unflagged = rated.records.only(lambda cell: bool(cell.verdict) and not cell.is_flagged)
     verdicts = rated.verdicts_by_flag
-    miss_rate, flagged_error_rate, flag_recall = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
+    if any(cell.verdict for cell in rated.records.cells):
+        figures = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
+    else:
+        figures = (undefined(_NO_VERDICTS),) * 3
+    miss_rate, flagged_error_rate, flag_recall = figures
     total = int(unflagged.sizes.sum())
     found = MissedErrors(
         share=scope.run.sample_share,
@@ -161,7 +166,9 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
 
 def _sentences(found: MissedErrors, records: int) -> Iterator[str]:
     others = counted(records, "unflagged record")
-    if not records:
+    if found.miss_rate.why == _NO_VERDICTS:
+        yield _NO_VERDICTS
+    elif not records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."
     elif found.ratings:
         yield f"{counted(found.ratings, 'blind rating')} of sampled records represent {others}."

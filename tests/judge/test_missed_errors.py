@@ -152,6 +152,11 @@ class TestWithoutSample:
         assert found.flagged_error_rate.value == 1
         assert found.flag_recall.why == "Every record with a verdict is flagged."
 
+    def test_flags_miss_an_unknown_number_if_no_record_has_a_verdict(self, run: Run) -> None:
+        stratum(run, {"": 10}, is_flagged=False)
+        found = missed(run)
+        assert [found.miss_rate.why, *found.sentences] == ["No record has a verdict by the judge."] * 2
+
     def test_flag_recall_of_an_empty_run_is_undefined(self, run: Run) -> None:
         assert encode(report_parts.MissedErrors, missed(run))["flag_recall"]["value"] is None
 
