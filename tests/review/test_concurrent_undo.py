@@ -1,4 +1,4 @@
-"""Concurrent undos, and undo beside actions of others."""
+"""Concurrent undos, and undo during claims and revisions by others."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Who sees which independent reviews, on pages, in metrics and in exports."""
+"""Visibility of independent reviews on pages, in metrics and in exports."""
 
 import json
 from typing import Any
