@@ -140,7 +140,8 @@ def _sentences(facts: DataSummary) -> Iterator[str]:
         flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for review"
         yield f"{flagged}{families if facts.flagged and facts.flag_reasons else ''}."
     if facts.no_verdict:
-        read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read or 0:,}"
+        number = facts.verdicts_read or 0
+        read = "all" if number == facts.no_verdict else f"{number:,}" if number else "none"
         without = f"{counted(facts.no_verdict, 'record has', 'records have')} no verdict in the file"
         yield f"{without}; {read} of these verdicts were extracted from the raw output."
     if empty := facts.records_of("verified", "no reference"):

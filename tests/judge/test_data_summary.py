@@ -74,6 +74,16 @@ class TestDataSummary:
         counts = dict(StratumCount.objects.values_list("verdict", "evaluations"))
         assert counts == {"Pass": 2, "Fail": 1, "": 1}
 
+    def test_summary_says_that_no_verdict_was_extracted(self) -> None:
+        raw = {"raw_content": "No scores"}
+        two = [
+            line(name, parsed_rubric_scores={}, aggregated_score=None, raw_judge_output=raw) for name in "ab"
+        ]
+        assert facts_of(*two).sentences[1] == (
+            "2 records have no verdict in the file; none of these verdicts were extracted from the raw "
+            "output."
+        )
+
     def test_summary_follows_reimported_records(self) -> None:
         facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE))
         facts = facts_of(line("a", **MATCH), line("b", **NO_REFERENCE))
