@@ -113,6 +113,25 @@ def test_document_links_to_existing_files(document: Path) -> None:
     assert [link for link in files if not (document.parent / link).exists()] == []
 
 
+def headings_of(document: Path) -> set[str]:
+    """Return the anchors of a document: those of its headings, as GitHub forms them, and its own."""
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    plain = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    ]
+    formed = {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in plain}
+    return formed | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))
+def test_document_links_to_existing_headings(document: Path) -> None:
+    links = re.findall(r"\]\(([^):\s]*)#([^)\s]+)\)", document.read_text())
+    targets = [(document.parent / file if file else document, anchor) for file, anchor in links]
+    assert [
+        (file, anchor) for file, anchor in targets if file.suffix == ".md" and anchor not in headings_of(file)
+    ] == []
+
+
 def test_every_document_is_linked_from_the_readme() -> None:
     linked = {(BASE_DIR / link).resolve() for link in re.findall(r"\]\(([^)#\s]+\.md)", README)}
     assert {path.name for path in DOCUMENTS} - {path.name for path in linked} == {"README.md"}
