@@ -183,6 +183,24 @@ class TestAfterImport:
             cursor.execute("SHOW default_statistics_target")
             assert cursor.fetchone() == ("100",)
 
+    @pytest.mark.parametrize(("growth", "counted"), [(0.1, 10), (0.09, 11)])
+    def test_words_are_analysed_if_an_import_adds_many(
+        self, growth: float, counted: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        imported(*(line(str(number)) for number in range(10)))
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE evaluation_facets, evaluation_words")
+        monkeypatch.setattr(indexing, "MAX_RECORDS_UNANALYSED", 0)
+        monkeypatch.setattr(indexing, "GROWTH_LEFT_TO_AUTOVACUUM", growth)
+        import_data(file_of(line("b")), run="small")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'evaluation_words'::regclass")
+            assert cursor.fetchone() == (counted,)
+            cursor.execute(
+                "SELECT n_distinct FROM pg_stats WHERE (tablename, attname) = ('evaluation_facets', 'run_id')"
+            )
+            assert cursor.fetchone() == (pytest.approx(-2 / 11),)  # two runs, as a share of the rows
+
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
         monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1)
