@@ -82,7 +82,7 @@ def verify_files(
     bound = bind_mapping(mapping, originals)
     compared = partial(files.compare, partial(compare, limits=limits, mapping=bound, witness=witness))
     if receipt is None:
-        if _is_table(exported):
+        if _is_table(ComparedFile(exported, mapping)):
             raise ImportRefused(f"{exported} is a table, which only its receipt verifies. Pass --receipt.")
         return compared()
     try:
@@ -91,11 +91,11 @@ def verify_files(
         raise InvalidReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
 
 
-def _is_table(exported: Path) -> bool:
+def _is_table(exported: ComparedFile) -> bool:
     """Return whether a file is Parquet, or CSV with our columns."""
-    with exported.open("rb") as file:
+    with exported.path.open("rb") as file:
         is_parquet = file.read(len(_PARQUET)) == _PARQUET
-    return is_parquet or next(ComparedFile(exported).lines(), b"").startswith(b'"evaluation_id",')
+    return is_parquet or next(exported.lines(), b"").startswith(b'"evaluation_id",')
 
 
 def bind_mapping(mapping: FieldMapping | None, originals: list[Path]) -> FieldMapping | None:
