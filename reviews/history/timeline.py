@@ -45,6 +45,7 @@ _ENDS = {
     "resolve conflict": "conflict resolved",
     "resolve escalation": "escalation resolved",
 }
+_NOT_OVER = "not over yet"
 # Events of people on their way to an independent review.
 _OF_REVIEWERS = (
     "claim",
@@ -79,6 +80,10 @@ class ClaimPeriod(NamedTuple):
     until: dt.datetime | None
     #: The reason for its end, in words.
     end: str
+
+    @property
+    def is_over(self) -> bool:
+        return self.end != _NOT_OVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +250,7 @@ def _claim_period(
         at, action = end
         return ClaimPeriod(None if action == "claim" else at, _ENDS[action])
     if evaluation.claimed_by_id == claim.actor_id and evaluation.claimed_until:
-        return ClaimPeriod(evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "expired")
+        return ClaimPeriod(evaluation.claimed_until, _NOT_OVER if evaluation.is_claimed else "expired")
     return ClaimPeriod(None, "released unseen" if claim.detail.get("prefetched") else "released")
 
 
