@@ -29,7 +29,9 @@ class WarmestFirstPool(ConnectionPool[_Connection]):
 
     def _shrink_pool(self) -> None:
         with self._lock:
-            self._pool.rotate()
+            # On these conditions, the pool closes the first idle connection.
+            if self._nconns > self._min_size and self._nconns_min > 0:
+                self._pool.rotate()
         super()._shrink_pool()
 
 

@@ -59,7 +59,13 @@ def pool() -> Iterator[WarmestFirstPool]:
         lent = [opened.getconn() for _ in range(3)]
         for each in lent:
             opened.putconn(each)
+        _begin_interval(opened, fewest_idle=3)
         yield opened
+
+
+def _begin_interval(pool: WarmestFirstPool, *, fewest_idle: int) -> None:
+    """Set how many connections were idle at least in the interval after which the pool may close one."""
+    pool._nconns_min = fewest_idle
 
 
 def lend(pool: WarmestFirstPool) -> "psycopg.Connection[Any]":
@@ -81,6 +87,10 @@ def test_pool_closes_the_connection_that_has_been_idle_longest(pool: WarmestFirs
     lend(pool)
     pool._shrink_pool()
     assert [each.closed for each in (coldest, middle, warmest)] == [True, False, False]
+    assert lend(pool) is warmest
+    _begin_interval(pool, fewest_idle=0)
+    pool._shrink_pool()
+    assert [each.closed for each in (middle, warmest)] == [False, False]
     assert lend(pool) is warmest
 
 
