@@ -126,6 +126,7 @@ def _close_others(page: Page) -> None:
     """Close the other pages of the context. Answers come from the server again."""
     page.context.set_offline(offline=False)
     page.unroute_all()
+    page.context.unroute_all()
     for other in page.context.pages[1:]:
         other.close()
         page.bring_to_front()
