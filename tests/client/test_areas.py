@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,29 +10,13 @@ from pytest_django.live_server_helper import LiveServer
 from cognireview.client import Client, Conflict, Forbidden, NotFound
 from cognireview.types.people import Invitee
 from reviews.models import StratumCount, User
-from tests.support.connected_clients import connect, work
+from tests.support.connected_clients import work
 from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, rated_records
-from tests.support.lines import file_of, import_data, line
 from tests.support.population import stratum
 from tests.support.rubrics import rubric_data
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def of_max(live_server: LiveServer, max: User) -> Iterator[Client]:
-    """A client of the admin, with a run of two records."""
-    import_data(file_of(line("a"), line("b")), run="nightly")
-    with connect(max, live_server) as client:
-        yield client
-
-
-@pytest.fixture
-def of_ana(live_server: LiveServer, ana: User) -> Iterator[Client]:
-    """A client of a reviewer."""
-    with connect(ana, live_server, "read", "review") as client:
-        yield client
 
 
 def test_people_are_found_and_changed(of_max: Client, ana: User) -> None:

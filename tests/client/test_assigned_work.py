@@ -2,36 +2,18 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client, Conflict
 from cognireview.types.leading import BulkChange, Share
 from cognireview.types.records import DraftEntry
 from reviews.models import Export, Run, User
-from tests.support.connected_clients import connect
 from tests.support.factories import ExportFactory
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def of_max(live_server: LiveServer, max: User) -> Iterator[Client]:
-    """A client of the admin, with a run of two records."""
-    import_data(file_of(line("a"), line("b")), run="nightly")
-    with connect(max, live_server) as client:
-        yield client
-
-
-@pytest.fixture
-def of_ana(live_server: LiveServer, ana: User) -> Iterator[Client]:
-    """A client of a reviewer."""
-    with connect(ana, live_server, "read", "review") as client:
-        yield client
 
 
 def decide(client: Client, record: str, score: str = "No") -> None:

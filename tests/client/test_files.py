@@ -1,7 +1,6 @@
 """Methods of the client for imports and exports, against the site."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -12,18 +11,10 @@ from cognireview.client import AsyncClient, Client, ExportFailed, ImportFailed
 from cognireview.client.received_file import Download
 from reviews.accounts import api_tokens
 from reviews.models import Export, Import, User
-from tests.support.connected_clients import connect, work
-from tests.support.lines import file_of, import_data, line
+from tests.support.connected_clients import work
+from tests.support.lines import file_of, line
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def of_max(live_server: LiveServer, max: User) -> Iterator[Client]:
-    """A client of the admin, with a run of two records."""
-    import_data(file_of(line("a"), line("b")), run="nightly")
-    with connect(max, live_server) as client:
-        yield client
 
 
 def test_export_is_built_in_another_format_with_a_receipt(

@@ -1,7 +1,6 @@
 """Each method of the client against the site, as far as docs/client.md does not use it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,19 +25,6 @@ from tests.support.lines import file_of, import_data, line
 from tests.support.runs_of_clients import ClientRun, client_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def client(live_server: LiveServer, max: User) -> Iterator[Client]:
-    """A client of the admin."""
-    with client_of(max, live_server) as opened:
-        yield opened
-
-
-@pytest.fixture
-def run(client: Client) -> ClientRun:
-    import_data(file_of(line("a"), line("b/c"), line("d", needs_human_review=False)), run="nightly")
-    return client.run("nightly")
 
 
 def test_records_are_imported_from_memory(client: Client) -> None:

@@ -1,33 +1,17 @@
 """Methods of the client for the settings of a run, against the site."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client, Conflict, Invalid, NotFound
 from reviews.models import User
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
-from tests.support.lines import file_of, import_data, line
-from tests.support.runs_of_clients import ClientRun, client_of
+from tests.support.runs_of_clients import ClientRun
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture
-def client(live_server: LiveServer, max: User) -> Iterator[Client]:
-    """A client of the admin."""
-    with client_of(max, live_server) as opened:
-        yield opened
-
-
-@pytest.fixture
-def run(client: Client) -> ClientRun:
-    import_data(file_of(line("a"), line("b/c"), line("d", needs_human_review=False)), run="nightly")
-    return client.run("nightly")
 
 
 def test_run_is_renamed_archived_and_deleted(client: Client, run: ClientRun) -> None:

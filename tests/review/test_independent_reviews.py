@@ -12,7 +12,7 @@ from reviews.models import AuditEvent, Evaluation, IndependentReview, Rating, Re
 from reviews.queue import claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import decisions, drafts, independent_reviews, undo
-from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.independent_reviews import OTHER, actions, differ
 from tests.support.lines import import_data, line
 from tests.support.threads import together
@@ -25,17 +25,6 @@ pytestmark = pytest.mark.django_db
 def run() -> Run:
     """Each record is for two people."""
     return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
-
-
-@pytest.fixture
-def evaluation(run: Run) -> Evaluation:
-    return EvaluationFactory.create(run=run)
-
-
-@pytest.fixture
-def cy() -> User:
-    """A third reviewer."""
-    return UserFactory.create(username="cy", role="reviewer")
 
 
 class TestFirstReview:

@@ -10,7 +10,7 @@ from reviews.records.conflicts import Conflict, RecordUnavailable, RunArchived
 from reviews.review import decisions, independent_reviews, known_answer_rows, known_answers, undo
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run
-from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import SCORES, decide, evaluations, fresh
@@ -24,17 +24,6 @@ OTHER = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One 
 def run() -> Run:
     """Each record is for two people."""
     return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
-
-
-@pytest.fixture
-def evaluation(run: Run) -> Evaluation:
-    return EvaluationFactory.create(run=run)
-
-
-@pytest.fixture
-def cy() -> User:
-    """A third reviewer."""
-    return UserFactory.create(username="cy", role="reviewer")
 
 
 def start(run: Run, lead: User, count: int = 100) -> KnownAnswerCheck:

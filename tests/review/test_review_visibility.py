@@ -30,11 +30,6 @@ def run() -> Run:
     return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
 
 
-@pytest.fixture
-def evaluation(run: Run) -> Evaluation:
-    return EvaluationFactory.create(run=run)
-
-
 def readable_reviewers(evaluation: Evaluation, reader: User) -> list[str]:
     """List the authors whose decisions the reader sees in the history of the record."""
     page = timeline.load_page(evaluation, reader=reader)

@@ -59,11 +59,6 @@ def seal() -> None:
 
 
 @pytest.fixture
-def full(ana: User, bo: User, lea: User, max: User) -> Run:
-    return full_run("algebra", ana, bo, lea, max)
-
-
-@pytest.fixture
 def run() -> Run:
     """A run with one waiting record."""
     return import_data(file_of(line("e-1")), run="algebra").target_run

@@ -19,16 +19,11 @@ from reviews.runs.deletion import ExportUnderWay, delete_next_part, request_dele
 from reviews.storage.errors import ImportRefused
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.deletions import Capture, Running, delete, full_run
+from tests.support.deletions import Capture, Running, delete
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def full(ana: User, bo: User, lea: User, max: User) -> Run:
-    return full_run("algebra", ana, bo, lea, max)
 
 
 @pytest.fixture

@@ -1,10 +1,7 @@
 """Reading a run again with another mapping replaces its records."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import transaction
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types.files import Reread
 from reviews.database import locks
@@ -30,23 +27,9 @@ from tests.support.rereads import (
     source,
     stored,
 )
-from tests.support.shared_world import shared_world
 from tests.support.threads import start_and_wait_for_lock
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="class")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with shared_world(django_db_blocker):
-        bring(FIRST, "first.jsonl", how())
-        bring(SECOND, "second.jsonl")
-        yield
-
-
-@pytest.fixture
-def run(_imported: None) -> Run:
-    return Run.objects.get()
 
 
 def test_rejected_line_may_become_a_record() -> None:

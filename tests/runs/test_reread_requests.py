@@ -1,12 +1,10 @@
 """Requests to read a run again: refused ones, and the command."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.imports import jobs
 from reviews.models import Run, User
@@ -14,25 +12,11 @@ from reviews.review import decisions, escalations, undo
 from reviews.runs.changes import archive_run
 from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
-from tests.support.rereads import FIRST, SECOND, bring, how, record, refused, reread
-from tests.support.shared_world import shared_world
+from tests.support.rereads import SECOND, how, record, refused, reread
 
 pytestmark = pytest.mark.django_db
 
 Capture = pytest.CaptureFixture[bytes]
-
-
-@pytest.fixture(scope="class")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with shared_world(django_db_blocker):
-        bring(FIRST, "first.jsonl", how())
-        bring(SECOND, "second.jsonl")
-        yield
-
-
-@pytest.fixture
-def run(_imported: None) -> Run:
-    return Run.objects.get()
 
 
 class TestRefused:

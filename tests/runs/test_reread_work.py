@@ -1,30 +1,13 @@
 """Work on records follows their lines when a run is read again."""
 
-from collections.abc import Iterator
-
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.models import Draft, Evaluation, Reveal, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
-from tests.support.rereads import FIRST, SECOND, bring, how, record, reread
-from tests.support.shared_world import shared_world
+from tests.support.rereads import how, record, reread
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="class")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with shared_world(django_db_blocker):
-        bring(FIRST, "first.jsonl", how())
-        bring(SECOND, "second.jsonl")
-        yield
-
-
-@pytest.fixture
-def run(_imported: None) -> Run:
-    return Run.objects.get()
 
 
 class TestWork:

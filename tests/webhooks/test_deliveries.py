@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +23,6 @@ from reviews.models import AuditEvent, User, Webhook, WebhookAttempt, WebhookDel
 from reviews.records.conflicts import Conflict
 from reviews.webhooks import deliveries, sender, signing_secrets
 from reviews.webhooks.deliveries import PAUSES, REVIEWED
-from tests.support import receiver
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.receiver import Received, Receiver
 from tests.support.work import decide
@@ -33,19 +32,6 @@ pytestmark = pytest.mark.django_db
 
 def broken_off(*_: object, **__: object) -> None:
     raise ZeroDivisionError("a bug")
-
-
-@pytest.fixture
-def there(settings: LazySettings) -> Iterator[Receiver]:
-    with receiver.running() as running:
-        settings.WEBHOOK_HOSTS = [running.host]
-        yield running
-
-
-@pytest.fixture
-def made(there: Receiver, max: User) -> deliveries.NewWebhook:
-    """Add a webhook to the receiver for every run."""
-    return deliveries.add_webhook(url=there.url, run=None, actor=max)
 
 
 class TestWebhook:

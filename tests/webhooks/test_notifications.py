@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,28 +15,13 @@ from reviews.queue import progress
 from reviews.review import decisions, escalations, undo
 from reviews.sampling import draws
 from reviews.webhooks import deliveries
-from tests.support import receiver
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.receiver import Receiver
 from tests.support.threads import together
 from tests.support.work import agree, decide, fresh
 from tests.webhooks.test_deliveries import broken_off
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def there(settings: LazySettings) -> Iterator[Receiver]:
-    with receiver.running() as running:
-        settings.WEBHOOK_HOSTS = [running.host]
-        yield running
-
-
-@pytest.fixture
-def made(there: Receiver, max: User) -> deliveries.NewWebhook:
-    """Add a webhook to the receiver for every run."""
-    return deliveries.add_webhook(url=there.url, run=None, actor=max)
 
 
 def notified_runs() -> list[str]:

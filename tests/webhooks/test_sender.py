@@ -18,17 +18,9 @@ from django.conf import LazySettings
 
 from reviews.webhooks import sender
 from reviews.webhooks.sender import DeliveryResult
-from tests.support import receiver
 from tests.support.receiver import Receiver
 
 SECRET = sender.new_secret()
-
-
-@pytest.fixture
-def there(settings: LazySettings) -> Iterator[Receiver]:
-    with receiver.running() as running:
-        settings.WEBHOOK_HOSTS = [running.host]
-        yield running
 
 
 def send(url: str) -> DeliveryResult:

@@ -15,11 +15,6 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 @pytest.mark.slow
 class TestCsv:
     def test_dashboard_csv_has_the_rows_of_the_page(

@@ -21,11 +21,6 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 def rows(response: Any) -> list[Any]:
     return [row["item"].row for _, listed, *_ in response.context["groups"] for row in listed]
 

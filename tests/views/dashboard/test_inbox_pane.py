@@ -19,11 +19,6 @@ from tests.support.work import SCORES, decide
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 def opened(client: Client, response: Any) -> str:
     """Return the record that a redirect to an item of the inbox shows."""
     return str(client.get(response["Location"]).context["evaluation"].evaluation_id)

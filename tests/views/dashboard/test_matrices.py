@@ -16,11 +16,6 @@ from tests.support.work import SCORES, decide, lock_in_scores
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 def matrix(response: Any, name: str) -> dict[str, dict[str, Cell]]:
     """Return the cells of a matrix by the header of their row, then of their column."""
     shown = next(one for one, _ in response.context["matrices"] if one.name == name)

@@ -17,11 +17,6 @@ from tests.support.pages import HTMX, text, url
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 class TestDashboard:
     def test_refresh_sends_the_figures_without_the_page(
         self, as_lea: Client, ana: User, algebra: Run

@@ -20,11 +20,6 @@ from tests.support.pages import text
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 def days_ago(days: int) -> Any:
     """Date the decisions made in a block."""
     return mock.patch.object(timezone, "now", return_value=timezone.now() - dt.timedelta(days=days))

@@ -9,16 +9,11 @@ from django.urls import reverse
 from reviews.models import Run, User
 from reviews.review import decisions
 from tests.support.dashboard_pages import DESK, done, listed, table, today
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.pages import text, url
 from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra")
 
 
 @pytest.mark.slow

@@ -4,16 +4,10 @@ import pytest
 from django.test import Client
 
 from reviews.models import Run, User
-from tests.support.factories import RunFactory
 from tests.support.judge_pages import CLARITY, confusions, place, review
 from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
 
 
 @pytest.mark.slow

@@ -7,18 +7,11 @@ from django.test import Client
 
 from reviews.models import Rating, Run, User
 from reviews.search.listing import QueryTooSlow
-from tests.support.factories import RunFactory
 from tests.support.judge_pages import CLARITY, confusions, place, review, rows
 from tests.support.pages import text, url
-from tests.support.rubrics import rubric_data
 from tests.support.work import decide, evaluations, lock_in_scores
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
 
 
 class TestDecisions:

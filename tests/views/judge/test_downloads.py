@@ -12,17 +12,10 @@ from django.utils.html import escape
 from reviews.models import Run, User
 from reviews.search import strata
 from reviews.views.judge import tables
-from tests.support.factories import RunFactory
 from tests.support.judge_pages import CLARITY, review, rows, sections
 from tests.support.pages import text, url
-from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
 
 
 class TestErrorAnalysis:

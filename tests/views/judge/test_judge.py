@@ -15,11 +15,9 @@ from reviews.views.judge import tables
 from reviews.views.judge.accuracy import agreement_answer, changes_answer
 from reviews.views.judge.filters import read_filters
 from reviews.views.judge.pages import PAGES
-from tests.support.factories import RunFactory
 from tests.support.judge_pages import CLARITY, confusions, place, review, sections
 from tests.support.pages import text, url
 from tests.support.population import rated, stratum
-from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
 
@@ -36,11 +34,6 @@ def test_answers_are_about_a_criterion_if_no_verdict_has_enough_reviews() -> Non
     )
     assert "change “Depth” in 75%" in changes_answer([AfterReveal("depth", some, 0, 0)])
     assert agreement_answer(agreement[:1]).startswith("A figure needs 10 records")
-
-
-@pytest.fixture
-def algebra() -> Run:
-    return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
 
 
 class TestJudgeCard:

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from reviews.models import Escalation, Evaluation, Review, Run, User
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.independent_pages import DEEP, SCORES, SECRET
+from tests.support.independent_pages import SCORES, SECRET
 from tests.support.pages import HTMX, filled_in, text, url
 from tests.support.work import decide
 
@@ -23,18 +23,6 @@ def run() -> Run:
 @pytest.fixture
 def record(run: Run) -> Evaluation:
     return EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
-
-
-@pytest.fixture
-def first(record: Evaluation, ana: User) -> Review:
-    """An independent review by ana."""
-    return decide(record, ana, scores=DEEP, comments="A word of ana.", causes={"depth": "too strict"})
-
-
-@pytest.fixture
-def differing(first: Review, bo: User) -> Escalation:
-    decide(Evaluation.objects.get(), bo, scores=SCORES, comments="A word of bo.")
-    return Escalation.objects.get()
 
 
 class TestAdjudication:

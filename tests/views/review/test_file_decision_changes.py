@@ -23,11 +23,6 @@ from tests.support.pages import filled_in, text
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def decided_before() -> Evaluation:
-    return record_of(**BY_CARLA)
-
-
 class TestLaterChanges:
     def test_undo_restores_the_values_of_the_file(
         self, as_ana: Client, ana: User, decided_before: Evaluation

@@ -24,11 +24,6 @@ from tests.support.work import decide
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def decided_before() -> Evaluation:
-    return record_of(**BY_CARLA)
-
-
 class TestForm:
     def test_form_has_the_file_decision_and_names_its_source(
         self, as_ana: Client, ana: User, decided_before: Evaluation

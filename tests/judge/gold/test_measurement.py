@@ -6,32 +6,10 @@ from reviews.judge.gold.gold_sets import freeze
 from reviews.judge.gold.measurement import list_records, measure
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, GoldSet, Rating, Run, User
-from tests.support.factories import RunFactory
-from tests.support.gold import CLARITY, judged, rate, rated_records
+from tests.support.gold import CLARITY, judged, rate
 from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="monday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def other() -> Run:
-    return RunFactory.create(name="tuesday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def rated(run: Run, ana: User) -> list[Evaluation]:
-    return rated_records(run, ana)
-
-
-@pytest.fixture
-def gold(run: Run, rated: list[Evaluation], lea: User) -> GoldSet:
-    assert rated
-    return freeze(scope=JudgeScope(run), name="algebra", actor=lea).gold_set
 
 
 class TestMeasurement:

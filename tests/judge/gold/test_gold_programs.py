@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from reviews.judge.gold.gold_sets import freeze
 from reviews.judge.gold.measurement import measure
 from reviews.judge.quality_gates import InvalidRequirement, check_requirements, parse_requirement
 from reviews.judge.report import build_report
@@ -13,32 +12,9 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, GoldSet, Run, User
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.factories import RunFactory
-from tests.support.gold import CLARITY, judged, rated_records
-from tests.support.rubrics import rubric_data
+from tests.support.gold import judged
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="monday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def other() -> Run:
-    return RunFactory.create(name="tuesday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def rated(run: Run, ana: User) -> list[Evaluation]:
-    return rated_records(run, ana)
-
-
-@pytest.fixture
-def gold(run: Run, rated: list[Evaluation], lea: User) -> GoldSet:
-    assert rated
-    return freeze(scope=JudgeScope(run), name="algebra", actor=lea).gold_set
 
 
 class TestProgramsAndGates:

@@ -19,32 +19,10 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.deletion import delete_next_part, request_deletion
 from tests.support.contexts import bring, task
 from tests.support.factories import RunFactory
-from tests.support.gold import CLARITY, RATED, judged, rate, rated_records
-from tests.support.rubrics import rubric_data
+from tests.support.gold import CLARITY, RATED, judged, rate
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="monday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def other() -> Run:
-    return RunFactory.create(name="tuesday", rubric=rubric_data(CLARITY), blind_share=0)
-
-
-@pytest.fixture
-def rated(run: Run, ana: User) -> list[Evaluation]:
-    return rated_records(run, ana)
-
-
-@pytest.fixture
-def gold(run: Run, rated: list[Evaluation], lea: User) -> GoldSet:
-    assert rated
-    return freeze(scope=JudgeScope(run), name="algebra", actor=lea).gold_set
 
 
 class TestFreeze:
