@@ -23,6 +23,10 @@ from reviews.storage.errors import ImportRefused
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
+# A body of 180,000 unknown members would otherwise get a response of 11 MB.
+_MOST_ERRORS = 100
+_MOST_CHARACTERS = 500
+_MOST_IN_DETAIL = 10_000
 _KEPT_HEADERS = ("Allow", "WWW-Authenticate", "Retry-After")
 # The default detail by status.
 _SENTENCES = {
@@ -55,7 +59,11 @@ SCHEMA = {
     "type": "object",
     "properties": {
         **_MEMBERS,
-        "errors": {"type": "array", "items": _ERROR},
+        "errors": {"type": "array", "items": _ERROR, "maxItems": _MOST_ERRORS},
+        "more_errors": {
+            "type": "integer",
+            "description": f"The number of errors that are not listed: `errors` has at most {_MOST_ERRORS}.",
+        },
         "who": {**_TEXT, "description": "For a conflict: the person who was first."},
         "since": {**_TEXT, "format": "date-time", "description": "For a conflict: the time since then."},
     },
@@ -105,9 +113,25 @@ def invalid_field(field: str, sentence: str) -> Problem:
 def problem_response(status: int, detail: str = "", *, slug: str = "", **more: Any) -> HttpResponse:
     """Return a response with a problem, of the type with this slug or else of the status."""
     named, kind = HTTPStatus(status), type_of(status, slug)
-    detail = detail or _SENTENCES.get(named, f"{named.phrase}.")
+    detail = _shorten(detail or _SENTENCES.get(named, f"{named.phrase}."), _MOST_IN_DETAIL)
     body = {"type": kind.uri, "title": kind.title, "status": status, "detail": detail, **more}
+    if "errors" in more:
+        body |= _first_errors(more["errors"])
     return HttpResponse(orjson.dumps(body), status=status, content_type=CONTENT_TYPE)
+
+
+def _first_errors(errors: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the first errors with shortened texts, and the number of the others."""
+    shown = [
+        {name: _shorten(text, _MOST_CHARACTERS) for name, text in one.items()}
+        for one in errors[:_MOST_ERRORS]
+    ]
+    more = len(errors) - len(shown)
+    return {"errors": shown, **({"more_errors": more} if more else {})}
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class ProblemMiddleware:

@@ -15,7 +15,7 @@ from reviews.imports import importer
 from reviews.imports.bulk_insert import insert_import_lines
 from reviews.imports.importer import Cancelled, NothingImported, Progress
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record, up_to_first_record
-from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
+from reviews.imports.runs import find_run, get_or_create_run
 from reviews.imports.upload_parts import ChunkedUpload
 from reviews.models import Import, ImportProgress, User
 from reviews.records.mapping import FieldMapping
@@ -60,7 +60,7 @@ def enqueue_import(
     Raises `ImportRefused`, and `OSError` on a full disk.
     """
     check_space()
-    run, run_name = find_run(run_name), clean_run_name(run_name)
+    run = find_run(run_name)
     if run:
         run = get_or_create_run(name=run_name, mapping=mapping, actor=actor)
     upload = importer.create_import(
@@ -102,7 +102,7 @@ def enqueue_as_new_run(*, source: Import, run_name: str, actor: User) -> Import:
         raise ImportRefused("Only another judge's file becomes a run of its own here. Upload the file again.")
     upload = importer.create_import(
         run=None,
-        run_name=clean_run_name(run_name),
+        run_name=run_name,
         file_name=source.file_name,
         strict=source.strict,
         actor=actor,

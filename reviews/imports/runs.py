@@ -16,7 +16,6 @@ def get_or_create_run(*, name: str, mapping: FieldMapping | None = None, actor: 
 
     Raises `ImportRefused` for an invalid name, and for a mapping that differs from that of the run's records.
     """
-    name = clean_run_name(name)
     run = find_run(name)
     if run and (mapping is None or run.mapping == mapping.as_json()):
         return run
@@ -58,7 +57,8 @@ def find_run(name: str) -> Run | None:
 
     Raises `ImportRefused` for an invalid name, and for an archived run.
     """
-    run = Run.objects.filter(name=clean_run_name(name)).first()
+    check_run_name(name)
+    run = Run.objects.filter(name=name).first()
     if run:
         check_open(run)
     return run
@@ -78,14 +78,18 @@ def run_mapping(run: Run) -> FieldMapping | None:
     return mapping.mapping_from_json(run.mapping) if run.mapping else None
 
 
-def clean_run_name(name: str) -> str:
-    """Strip the name. Raises `ImportRefused` for an invalid name."""
-    name = name.strip()
-    if not name:
+def check_run_name(name: str) -> None:
+    """Raise `ImportRefused` for an invalid name.
+
+    Spaces around a name are refused, not removed: the address of the API that created the run would not find
+    it.
+    """
+    if not name.strip():
         raise ImportRefused("Enter a name for the run.", "run")
     if len(name) > RUN_NAME_LENGTH or not name.isprintable():
         raise ImportRefused(f"A run's name has at most {RUN_NAME_LENGTH} printable characters.", "run")
     if "/" in name or name in {".", ".."}:
         reason = "A run's name is part of addresses: it contains no slash (/), and is not “.” or “..”."
         raise ImportRefused(reason, "run")
-    return name
+    if name != name.strip():
+        raise ImportRefused("A run's name does not begin or end with a space.", "run")

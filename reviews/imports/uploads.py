@@ -67,7 +67,7 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
     upload = Upload.objects.create(
         created_by=actor,
         file_name=importer.clean_file_name(file_name),
-        run_name=runs.clean_run_name(run_name),
+        run_name=run_name,
         strict=strict,
         size=size,
     )

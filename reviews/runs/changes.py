@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
-from reviews.imports.runs import clean_run_name
+from reviews.imports.runs import check_run_name
 from reviews.models import Evaluation, Import, Run, User
 from reviews.queue.claim_columns import clear_claims
 from reviews.records.conflicts import Conflict
@@ -26,7 +26,7 @@ def rename_run(*, run_id: int, actor: User | None, name: str) -> Run:
     """
     run = _locked(run_id, actor)
     try:
-        name = clean_run_name(name)
+        check_run_name(name)
     except ImportRefused as refused:
         raise InvalidSettings({"name": [str(refused)]}) from refused
     if name == run.name:

@@ -44,11 +44,11 @@ _OTHERS = {
 
 
 def base_name(file_name: str) -> str:
-    """Return the name of a file without its folder and the endings of its format."""
+    """Return the name of a file without its folder, the endings of its format, and spaces around it."""
     name = PurePath(file_name)
     while name.suffix.lower() in _ENDINGS:
         name = name.with_suffix("")
-    return name.name
+    return name.name.strip()
 
 
 def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:

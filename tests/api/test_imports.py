@@ -68,6 +68,8 @@ class TestImport:
             ("new", b"", JSONL, 415),  # of nothing, the test client says no type
             ("x" * 201, TWO, JSONL, 422),
             ("%00", TWO, JSONL, 422),
+            ("%20new", TWO, JSONL, 422),
+            ("new%20", TWO, JSONL, 422),
             ("a%2Fb", TWO, JSONL, 422),
             ("%2E%2E", TWO, JSONL, 422),
             ("new", b"\xff\xfe{\0", JSONL, 422),

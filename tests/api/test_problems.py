@@ -11,6 +11,7 @@ from reviews.api import problems
 from reviews.api.problem_types import TYPES, type_of
 from reviews.api.urls import api
 from reviews.models import User
+from tests.api.conftest import Program
 
 DOCS = (BASE_DIR / "docs" / "api.md").read_text()
 STATUSES = {kind.status for kind in TYPES.values()}
@@ -58,3 +59,14 @@ def test_every_type_of_problem_has_a_page(client: Client, ana: User) -> None:
     assert client.get("/api/problems/nothing/").status_code == 404
     reference = client.get("/api/").content.decode()
     assert all(kind.uri in reference for kind in TYPES.values())
+
+
+@pytest.mark.django_db
+def test_problem_lists_the_first_errors_and_counts_the_others(of_ana: Program) -> None:
+    unknown = {"x" * 10_000: 1} | {f"member {number}": 1 for number in range(999)}
+    problem = of_ana.ask("POST", "runs/algebra/claims", unknown).json()
+    assert (len(problem["errors"]), problem["more_errors"]) == (100, 900)
+    assert max(len(error["field"]) for error in problem["errors"]) == 500
+    few = of_ana.ask("POST", "runs/algebra/claims", {"filter": {}}).json()
+    assert [error["field"] for error in few["errors"]] == ["filter"]
+    assert "more_errors" not in few

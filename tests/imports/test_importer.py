@@ -230,11 +230,11 @@ class TestRefused:
             import_data(file_of(A).decode().encode("utf-16"))
         assert not Run.objects.exists()
 
-    def test_run_name_with_spaces_is_the_existing_run(self) -> None:
-        assert (
-            import_data(file_of(A), run="o4 mini").target_run
-            == import_data(file_of(B), run=" o4 mini ").target_run
-        )
+    def test_run_name_with_spaces_around_it_is_refused(self) -> None:
+        import_data(file_of(A), run="o4 mini")
+        for name in (" o4 mini", "o4 mini "):
+            with pytest.raises(ImportRefused, match="does not begin or end with a space"):
+                import_data(file_of(B), run=name)
 
 
 @pytest.mark.parametrize(

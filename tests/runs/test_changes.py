@@ -84,7 +84,7 @@ class TestRename:
         )
 
     def test_rename_to_the_same_name_changes_nothing(self, run: Run, lea: User) -> None:
-        rename_run(run_id=run.pk, actor=lea, name="algebra ")
+        rename_run(run_id=run.pk, actor=lea, name="algebra")
         assert not AuditEvent.objects.filter(action="rename run").exists()
 
     @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ class TestRename:
         [
             ("geometry", "There is another run named 'geometry'."),
             (" ", "Enter a name for the run."),
+            ("algebra ", "A run's name does not begin or end with a space."),
             ("x" * 201, "at most 200 printable characters"),
             ("a/b", "it contains no slash"),
         ],

@@ -161,6 +161,7 @@ class TestBomb:
         ("folder/Set 2.final.jsonl.gz", "Set 2.final"),
         ("a.JSON.zst", "a"),
         ("plain", "plain"),
+        (" Set 2 .jsonl", "Set 2"),
         (".jsonl", ".jsonl"),
         ("", ""),
     ],

@@ -35,6 +35,7 @@ VERSION = 1
 MOST_RATINGS = 1_000_000
 _BATCH = 5_000
 _MOST_PROBLEMS = 20
+_MOST_OF_A_NAME = 100
 # The years of dates that people mean. PostgreSQL could return others in a form that Python cannot read.
 _YEARS = range(1970, 9999)
 
@@ -234,8 +235,9 @@ def _read(kind: type[_AnyLine], line: bytes) -> _AnyLine:
     except LineError as error:
         raise _Invalid([f"It {error}."]) from None
     except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
         raise _Invalid(
-            [f"{'.'.join(map(str, one['loc'])) or 'line'}: {one['msg']}." for one in error.errors()]
+            [f"{'.'.join(map(str, one['loc']))[:_MOST_OF_A_NAME] or 'line'}: {one['msg']}." for one in first]
         ) from None
 
 

@@ -96,7 +96,7 @@ def import_as_new_run(request: Request, pk: int) -> HttpResponse:
     source = load_in_run(request, Import.objects.select_related("run"), pk, "import_file")
     try:
         done = jobs.enqueue_as_new_run(
-            source=source, run_name=request.POST.get("run", ""), actor=request.user
+            source=source, run_name=request.POST.get("run", "").strip(), actor=request.user
         )
     except ImportRefused as refusal:
         return _page(request, source.pk, new_run_error=str(refusal))

@@ -178,6 +178,13 @@ class TestFile:
         assert reason in refused.value.problems["file"][0]
         assert GoldSet.objects.get() == gold
 
+    def test_first_problems_of_a_line_are_named(self) -> None:
+        names = json.dumps({"x" * 10_000: 1} | {f"name {number}": 1 for number in range(1000)}).encode()
+        with pytest.raises(InvalidSettings) as refused:
+            import_gold_set(blocks=[names], actor=None, name="again")
+        assert len(refused.value.problems["file"]) == 20
+        assert max(map(len, refused.value.problems["file"])) < 200
+
     def test_file_of_another_kind_or_cut_off_is_refused(self, gold: GoldSet) -> None:
         lines = b"".join(export_gold_set(gold_set=gold, actor=None)).splitlines(keepends=True)
         for file, reason in (
