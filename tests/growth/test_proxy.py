@@ -35,6 +35,8 @@ CONFIGURATION = BASE_DIR / "docs" / "deployment" / "haproxy.cfg"
 RECORDS = 20
 RATE = 6
 _UNFINISHED = 80
+# Bytes.
+_LONG = 100_000
 TUS = {"Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"}
 
 
@@ -169,15 +171,17 @@ def _check_unfinished_requests(proxy: Server) -> None:
     """Begin more requests than the web servers have threads, and never send their bodies."""
     place = proxy.url.removeprefix("https://")
     host, _, port = place.partition(":")
-    form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nlogin"
-    head = f"POST /login/ HTTP/1.1\r\nHost: {place}\r\n{form}"
+    form = f"POST /login/ HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    short = f"{form}Content-Length: 9\r\n\r\nlogin"
+    # Larger than the buffer of the proxy, which passes it on.
+    long = f"{form}Content-Length: {2 * _LONG}\r\n\r\n{'x' * _LONG}"
     kind = ssl.create_default_context(cafile=os.environ["REQUESTS_CA_BUNDLE"])
     with ExitStack() as stack:
-        for _ in range(_UNFINISHED):
+        for begun in [short, long] * (_UNFINISHED // 2):
             plain = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
             secure = stack.enter_context(kind.wrap_socket(plain, server_hostname=host))
-            secure.sendall(head.encode())
-        # The proxy gives up on them after 10 seconds.
+            secure.sendall(begun.encode())
+        # The proxy gives up on them after 10 seconds, and on long ones after 60.
         assert requests.get(f"{proxy.url}/login/", timeout=8).status_code == 200
 
 
