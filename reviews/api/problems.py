@@ -152,7 +152,6 @@ class ProblemMiddleware:
             response = problem_response(response.status_code)
             for name, value in kept.items():
                 response[name] = value
-        response.setdefault("Cache-Control", "no-store")
         return response
 
 

@@ -79,7 +79,6 @@ def _service_error(request: HttpRequest, status: int, heading: str, sentence: st
         response = HttpResponse(message, status=status, headers=place)
     else:
         response = standalone_error_page(status, heading, sentence)
-    response["Cache-Control"] = "no-store"
     return response
 
 

@@ -31,7 +31,6 @@ class HealthMiddleware:
             reason or "ok",
             status=503 if reason else 200,
             content_type="text/plain; charset=utf-8",
-            headers={"Cache-Control": "no-store"},
         )
 
 

@@ -38,7 +38,6 @@ def download(
         headers={
             "Content-Disposition": content_disposition_header(True, safe),  # noqa: FBT003 (its only form)
             "Content-Length": str(size),
-            "Cache-Control": "no-store",
             **headers,
         },
     )

@@ -7,7 +7,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
@@ -81,10 +80,9 @@ def load_in_run(request: Request, rows: "QuerySet[Row]", pk: int, permission: st
 
 
 def requires(permission: str) -> Callable[[View[P]], View[P]]:
-    """Restrict a view to people with the permission. Browsers do not cache its responses."""
+    """Restrict a view to people with the permission."""
 
     def decorate(view: View[P]) -> View[P]:
-        @never_cache
         @wraps(view)
         def checked(request: Request, *args: P.args, **options: P.kwargs) -> HttpResponse:
             check(request.user, permission)
@@ -95,21 +93,11 @@ def requires(permission: str) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-def safe_page(view: Callable[P, R]) -> Callable[P, R]:
-    """Turn a view into a page for GET and HEAD that is not cached."""
-    return require_safe(never_cache(view))
-
-
 def form_page(view: Callable[P, R]) -> Callable[P, R]:
-    """Turn a view into a page with a form, for GET, HEAD and POST, that is not cached."""
-    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(view))
+    """Turn a view into a page with a form, for GET, HEAD and POST."""
+    return require_http_methods(["GET", "HEAD", "POST"])(view)
 
 
-def replica_page(view: Callable[P, R]) -> Callable[P, R]:
-    """Turn a view into a page for GET and HEAD that reads from the replica and is not cached."""
-    return safe_page(read_from_replica(view))
-
-
-def replica_file(view: Callable[P, R]) -> Callable[P, R]:
-    """Turn a view into a download that reads from the replica."""
+def replica_view(view: Callable[P, R]) -> Callable[P, R]:
+    """Turn a view into a page or download for GET and HEAD that reads from the replica."""
     return require_safe(read_from_replica(view))

@@ -28,7 +28,7 @@ from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts import api_tokens, people, second_factors, sessions
 from reviews.accounts.permissions import Denied
@@ -36,7 +36,7 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
-from reviews.views.access import form_page, safe_page
+from reviews.views.access import form_page
 from reviews.views.parts import render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
@@ -96,7 +96,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@safe_page
+@require_safe
 def session(request: HttpRequest) -> JsonResponse:
     """Return who is signed in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
 
@@ -107,7 +107,7 @@ def session(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"person": request.user.pk, "name": request.user.name, "token": get_token(request)})
 
 
-@safe_page
+@require_safe
 def signed_in(request: Request) -> HttpResponse:
     """Show that a login for an open review page succeeded. `?as=` is the primary key of the page's person."""
     expected = request.GET.get("as", "")
@@ -115,7 +115,7 @@ def signed_in(request: Request) -> HttpResponse:
     return render(request, "accounts/account/signed_in.html", context)
 
 
-@safe_page
+@require_safe
 def account(request: Request) -> HttpResponse:
     """Show the login methods, active sessions and API tokens of the person."""
     factors = list(Authenticator.objects.filter(user=request.user).order_by("created_at"))

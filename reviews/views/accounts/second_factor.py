@@ -30,7 +30,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views import View
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts import second_factors
@@ -121,10 +120,10 @@ def _with_passkey(view: _AnyView, parse: Callable[[Any], object]) -> _AnyView:
 # allauth's views accept any method, and treat all but GET as an attempt.
 _form = require_http_methods(["GET", "POST"])
 # The QR code is a `data:` image.
-add_app = _form(never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view())))
+add_app = _form(csp_update({"img-src": ["data:"]})(_AddApp.as_view()))
 remove_app = require_POST(_RemoveApp.as_view())
-add_passkey = _form(never_cache(_with_passkey(_AddPasskey.as_view(), parse_registration_response)))
-new_codes = never_cache(require_POST(_NewCodes.as_view()))
+add_passkey = _form(_with_passkey(_AddPasskey.as_view(), parse_registration_response))
+new_codes = require_POST(_NewCodes.as_view())
 
 
 @require_POST
@@ -233,8 +232,8 @@ class _ReauthenticateByPasskey(_Options, _Reauthenticate, ReauthenticateWebAuthn
         return self.render_to_response(self.get_context_data(form=form))
 
 
-reauthenticate = _form(never_cache(_ReauthenticateByPassword.as_view()))
-reauthenticate_by_code = _form(never_cache(_ReauthenticateByCode.as_view()))
+reauthenticate = _form(_ReauthenticateByPassword.as_view())
+reauthenticate_by_code = _form(_ReauthenticateByCode.as_view())
 reauthenticate_by_passkey = _form(
-    never_cache(_with_passkey(_ReauthenticateByPasskey.as_view(), parse_authentication_response))
+    _with_passkey(_ReauthenticateByPasskey.as_view(), parse_authentication_response)
 )

@@ -5,16 +5,13 @@ from importlib import import_module
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.adapters import ProviderLoginFailed
 from reviews.http.errors import error_page
-from reviews.views.access import safe_page
 
 
 @login_not_required
-@never_cache
 @require_POST
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Redirect the browser to the provider."""
@@ -22,7 +19,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 @login_not_required
-@safe_page
+@require_safe
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Finish the login: the provider redirects the browser to this address."""
     return _step("finish", request, provider_id)

@@ -6,7 +6,7 @@ import orjson
 from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check, people_with_role
 from reviews.audit import chain_checks
@@ -19,7 +19,7 @@ from reviews.http.streaming import download
 from reviews.models import AuditEvent, Run, User
 from reviews.models.runs import sees_every_run
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_page, requires, safe_page
+from reviews.views.access import replica_view, requires
 from reviews.views.audit.filters import FilterForm
 from reviews.views.audit.lines import EventLine, event_lines
 
@@ -27,7 +27,7 @@ from reviews.views.audit.lines import EventLine, event_lines
 _SUGGESTED = 200
 
 
-@replica_page
+@replica_view
 def audit_log(request: Request) -> HttpResponse:
     """List audit events by filters, newest first, below the state of the chain."""
     check(request.user, "read_audit")
@@ -55,13 +55,13 @@ def audit_log(request: Request) -> HttpResponse:
     return render(request, "audit/page.html", context, status=200 if is_valid else 422)
 
 
-@safe_page
+@require_safe
 def audit_csv(request: Request) -> HttpResponse | StreamingHttpResponse:
     """Download the events of all pages as CSV."""
     return _file(request, ".csv")
 
 
-@safe_page
+@require_safe
 def audit_json(request: Request) -> HttpResponse | StreamingHttpResponse:
     """Download the events of all pages as a JSON list."""
     return _file(request, ".json")

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.database.pagination import parse_key
@@ -23,7 +23,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page, safe_page
+from reviews.views.access import form_page
 from reviews.views.dashboard.inbox_pane import pane_context
 
 
@@ -129,7 +129,7 @@ def _answer(request: Request) -> HttpResponse:
     return _go_back(request)
 
 
-@safe_page
+@require_safe
 def next_item(request: Request) -> HttpResponse:
     """Redirect to the item after the place `inbox`, or to the first one."""
     check(request.user, "lead_review")

@@ -4,7 +4,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.dashboard.known_answers import visible_checks
 from reviews.http.request import Request
@@ -17,7 +17,7 @@ from reviews.review import known_answers as review_known_answers
 from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page, load_in_run, load_run, safe_page
+from reviews.views.access import form_page, load_in_run, load_run
 from reviews.views.dashboard import known_answer_tables
 from reviews.views.form_fields import WholeNumberField, add_problems
 from reviews.views.parts import render_form
@@ -87,7 +87,7 @@ def _state(request: Request, run: Run) -> dict[str, object]:
     }
 
 
-@safe_page
+@require_safe
 def known_answer_check(request: Request, pk: int) -> HttpResponse:
     """Show the figures of a check, and once it has ended the answers, of one `reviewer` if given."""
     shown = load_in_run(request, visible_checks(request.user), pk, "lead_review")

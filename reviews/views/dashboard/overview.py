@@ -20,7 +20,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.records.scores import criterion_title
-from reviews.views.access import load_in_run, replica_file, replica_page
+from reviews.views.access import load_in_run, replica_view
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import known_answer_tables, matrices
 from reviews.views.dashboard import tables as dashboard_tables
@@ -44,7 +44,7 @@ _MOST_OVERTURNED = 10
 _MOST_DECISIONS = 10
 
 
-@replica_page
+@replica_view
 def dashboard(request: Request) -> HttpResponse:
     """Show all work, filtered by `run`, `first` and `last`."""
     check(request.user, "lead_review")
@@ -104,7 +104,7 @@ def _of_one_person(table: Table) -> Table:
     return without_columns(table, "reviewer", "reviewers")
 
 
-@replica_file
+@replica_view
 def dashboard_table(request: Request, name: str) -> StreamingHttpResponse:
     """Download a table of the dashboard as CSV, for one `reviewer` if given."""
     check(request.user, "lead_review")
@@ -132,14 +132,14 @@ def release(request: Request, pk: int) -> HttpResponse:
     return redirect(dashboard_filters.read_filters(request.GET, request.user).address(reverse("dashboard")))
 
 
-@replica_page
+@replica_view
 def reviewer_activity_page(request: Request, pk: int) -> HttpResponse:
     """Show one reviewer's figures and offer a spot check."""
     check(request.user, "lead_review")
     return _person_page(request, get_object_or_404(User, pk=pk), is_own=False)
 
 
-@replica_page
+@replica_view
 def my_activity(request: Request) -> HttpResponse:
     """Show the reader's own figures, and what others changed in their decisions."""
     check(request.user, "review_evaluation")
@@ -216,7 +216,7 @@ class _DecisionQuery(NamedTuple):
         return self.scope.address(reverse(place), **(self.parts | more))
 
 
-@replica_page
+@replica_view
 def decision_list(request: Request) -> HttpResponse:
     """List decisions, newest first, of a `reviewer` and with a `signal`. `after` is the cursor of a page."""
     query = _read_query(request)

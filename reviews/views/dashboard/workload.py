@@ -6,10 +6,10 @@ from django.shortcuts import render
 from reviews.accounts.permissions import check, people_with_role
 from reviews.dashboard import workload
 from reviews.http.request import Request
-from reviews.views.access import replica_page
+from reviews.views.access import replica_view
 
 
-@replica_page
+@replica_view
 def workload_page(request: Request) -> HttpResponse:
     """List the assigned records of each person by run, with their pace."""
     check(request.user, "lead_review")

@@ -8,7 +8,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.history import file_conflicts
 from reviews.http.request import Request
@@ -17,7 +17,7 @@ from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 from reviews.views import inbox_navigation
-from reviews.views.access import load_run, safe_page
+from reviews.views.access import load_run
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
@@ -25,7 +25,7 @@ KEEP = (FileConflict.Outcome.THEIRS, FileConflict.Outcome.OURS)
 _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 
-@safe_page
+@require_safe
 def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     """List the open conflicts of a run, with cursor pagination (`?after=`)."""
     run = load_run(request, run_pk, "resolve_conflict")

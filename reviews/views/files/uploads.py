@@ -61,7 +61,6 @@ def _tus(
             response = _sentence(507, _DISK_FULL)
         for name in ("Tus-Resumable", "Tus-Version"):
             response[name] = tus.VERSION
-        response["Cache-Control"] = "no-store"
         return response
 
     return answer

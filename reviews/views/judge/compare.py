@@ -13,7 +13,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import load_run, replica_file, replica_page
+from reviews.views.access import load_run, replica_view
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import drift
 from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
@@ -67,7 +67,7 @@ _WEIGHTED = (
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --compare instead."
 
 
-@replica_page
+@replica_view
 def show_compare(request: Request, run_pk: int) -> HttpResponse:
     """Show whether the judge is better than that of an earlier run, and compare judges within the run.
 
@@ -97,7 +97,7 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
     return render_page(request, filters, "judge-compare", context)
 
 
-@replica_page
+@replica_view
 def show_pairs(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a count of a comparison."""
     filters, found, chosen = _chosen(request, run_pk)
@@ -115,7 +115,7 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@replica_file
+@replica_view
 def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count of a comparison."""
     _, found, chosen = _chosen(request, run_pk)

@@ -16,7 +16,7 @@ from reviews.judge import (
 )
 from reviews.judge import leaderboard as judge_leaderboard
 from reviews.judge.comparison.position_bias import measure_position_bias
-from reviews.views.access import replica_file
+from reviews.views.access import replica_view
 from reviews.views.judge import alt_test as alt_test_page
 from reviews.views.judge import causes, flags, funnel, leaderboard, position_bias, tables
 from reviews.views.judge.filters import JudgeFilters, load
@@ -65,7 +65,7 @@ TABLES: dict[str, _TableBuilder] = {
 }
 
 
-@replica_file
+@replica_view
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
     """Download a table of these pages as CSV."""
     filters = load(request, run_pk)

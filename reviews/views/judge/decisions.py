@@ -12,7 +12,7 @@ from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, RatedRecor
 from reviews.judge.scope import SCOPE_FILTERS
 from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
-from reviews.views.access import replica_page
+from reviews.views.access import replica_view
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import render_pages, score_text
 from reviews.views.judge.tables import RECORDS
@@ -46,7 +46,7 @@ def _read_filter(request: Request) -> RatingFilter:
         raise Http404 from None
 
 
-@replica_page
+@replica_view
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
     """Show the ratings with a pair of scores, or the current decisions with a cause, newest first."""
     filters, wanted = load(request, run_pk), _read_filter(request)

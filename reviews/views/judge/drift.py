@@ -13,7 +13,7 @@ from reviews.records.scores import criterion_title
 from reviews.records.wording import counted, quoted
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import load_run, replica_file, replica_page
+from reviews.views.access import load_run, replica_view
 from reviews.views.dot_plots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters, find_other, list_of_scope, load_shared
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
@@ -79,7 +79,7 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
         )
 
 
-@replica_page
+@replica_view
 def show_anchors(request: Request, run_pk: int) -> HttpResponse:
     """List the pairs of records with two verdicts on the same response."""
     filters, found = _find(request, run_pk)
@@ -98,7 +98,7 @@ def show_anchors(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@replica_file
+@replica_view
 def anchors_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download a table of the drift as CSV, or the pairs of records with two verdicts."""
     build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))

@@ -10,7 +10,7 @@ from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.funnel import DEFINITIONS, AssignedRecord, Funnel, ListedState, list_records
-from reviews.views.access import replica_page
+from reviews.views.access import replica_view
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import render_pages
 from reviews.views.judge.sections import Section, linked
@@ -73,7 +73,7 @@ def funnel_sections(filters: JudgeFilters) -> Iterator[Section]:
         )
 
 
-@replica_page
+@replica_view
 def show_records(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a number of blind review, its `state`, in the order of the run."""
     filters, state = load(request, run_pk), _read_state(request)

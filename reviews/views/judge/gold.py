@@ -20,7 +20,7 @@ from reviews.models import GoldSet, User
 from reviews.records.scores import criterion_title
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import form_page, replica_file, replica_page
+from reviews.views.access import form_page, replica_view
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.form_fields import refusal_in
 from reviews.views.judge import confusion
@@ -160,7 +160,7 @@ def _query(found: GoldMeasurement, basis: GoldBasis, figures: AccuracyFigures) -
     return query | ({"criterion": figures.criterion} if figures.criterion else {})
 
 
-@replica_page
+@replica_view
 def show_records(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a count."""
     filters = load_of_records(request, run_pk)
@@ -182,7 +182,7 @@ def show_records(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@replica_file
+@replica_view
 def records_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count."""
     _, rows = _records(request, load_of_records(request, run_pk))

@@ -18,7 +18,7 @@ from reviews.judge.comparison.history import (
 )
 from reviews.models import Run
 from reviews.records.wording import counted, quoted
-from reviews.views.access import replica_file, replica_page
+from reviews.views.access import replica_view
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
@@ -39,7 +39,7 @@ _OTHER_RECORDS = (
 _PICKED = "pick"
 
 
-@replica_page
+@replica_view
 def show_history(request: Request, run_pk: int) -> HttpResponse:
     """Show the accuracy of the judge in the run and in related runs."""
     filters = load(request, run_pk)
@@ -55,7 +55,7 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
     return render_page(request, filters, "judge-history", context)
 
 
-@replica_file
+@replica_view
 def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the accuracy over runs as CSV."""
     filters = load(request, run_pk)

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
 from reviews.judge.target import check_target
-from reviews.views.access import replica_page
+from reviews.views.access import replica_view
 from reviews.views.judge import (
     accuracy,
     alt_test,
@@ -73,7 +73,7 @@ CARDS: tuple[Callable[[JudgeFilters], Iterator[Card]], ...] = (
 )
 
 
-@replica_page
+@replica_view
 @shares_loads
 def show_overview(request: Request, run_pk: int) -> HttpResponse:
     """Show how good the judge is, with a short answer to each further question."""
@@ -86,7 +86,7 @@ def show_overview(request: Request, run_pk: int) -> HttpResponse:
     return render_page(request, filters, "judge", context)
 
 
-@replica_page
+@replica_view
 @shares_loads
 def show_page(request: Request, run_pk: int, place: str) -> HttpResponse:
     """Show a page that consists of sections."""

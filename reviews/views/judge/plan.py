@@ -20,7 +20,7 @@ from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
-from reviews.views.access import load_run, replica_page
+from reviews.views.access import load_run, replica_view
 from reviews.views.judge.filters import JudgeFilters, load_planned, read_planned_filters
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.sections import Section
@@ -75,7 +75,7 @@ class PlanForm(forms.Form):
     )
 
 
-@replica_page
+@replica_view
 def show_plan(request: Request, run_pk: int) -> HttpResponse:
     """Show the plan for a target, which the query gives."""
     filters = load_planned(request, run_pk)

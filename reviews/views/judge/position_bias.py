@@ -11,7 +11,7 @@ from reviews.judge.comparison.position_bias import DEFINITIONS, PositionBias, me
 from reviews.models import User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted
-from reviews.views.access import replica_file, replica_page
+from reviews.views.access import replica_view
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
@@ -158,7 +158,7 @@ def _url(bias: PositionBias, figure: str, filters: JudgeFilters) -> str:
     return filters.address("judge-orders", **judge, of=bias.criterion, figure=figure) if is_listed else ""
 
 
-@replica_page
+@replica_view
 def show_orders(request: Request, run_pk: int) -> HttpResponse:
     """List the choices, or the pairs of choices in both orders, that a figure counts."""
     filters = load(request, run_pk)
@@ -176,7 +176,7 @@ def show_orders(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@replica_file
+@replica_view
 def orders_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the choices, or the pairs of choices in both orders, that a figure counts."""
     found, figure = _chosen(request, load(request, run_pk))

@@ -18,7 +18,7 @@ from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
-from reviews.views.access import replica_file, replica_page
+from reviews.views.access import replica_view
 from reviews.views.judge import accuracy, alt_test, flags, leaderboard, position_bias
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
@@ -40,13 +40,13 @@ class Definition(NamedTuple):
     text: str
 
 
-@replica_page
+@replica_view
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """Show the report in reading order. The other pages have all tables."""
     return _page(request, load(request, run_pk), "judge/base.html")
 
 
-@replica_file
+@replica_view
 def report_html(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the report as one HTML file that needs no server. Its links lead to this site."""
     filters = load(request, run_pk)

@@ -6,7 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check_revise
 from reviews.history import timeline
@@ -14,7 +14,6 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
-from reviews.views.access import safe_page
 from reviews.views.review import screen, toasts
 
 
@@ -29,7 +28,7 @@ class RestoreForm(forms.Form):
     )
 
 
-@safe_page
+@require_safe
 def record_history(request: Request, pk: int) -> HttpResponse:
     """Show the history of a record, latest event first. `?after=` is the cursor of a page."""
     record = screen.load(request, pk)

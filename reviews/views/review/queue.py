@@ -10,7 +10,7 @@ from reviews.database.prepared_statements import prepared_statements
 from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.queue import claims
-from reviews.views.access import load_run, safe_page
+from reviews.views.access import load_run
 from reviews.views.review import screen
 
 
@@ -56,7 +56,7 @@ def release_prefetched(request: Request, run_pk: int) -> HttpResponse:
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
-@safe_page
+@require_safe
 def recent(request: Request, run_pk: int) -> HttpResponse:
     """Show the reviewer's decisions (`?after=` is the cursor of a page), skips and escalations."""
     run = load_run(request, run_pk)

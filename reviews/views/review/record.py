@@ -25,7 +25,6 @@ from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import listing
 from reviews.storage import line_reader
-from reviews.views.access import safe_page
 from reviews.views.review import screen, toasts
 
 
@@ -44,7 +43,7 @@ def show_neighbour(request: Request, pk: int, *, forward: bool) -> HttpResponse:
     return redirect("evaluation", neighbour or pk)
 
 
-@safe_page
+@require_safe
 def line(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the record's line of the imported file, unchanged."""
     record = screen.load(request, pk)
@@ -109,7 +108,7 @@ def preview(request: Request) -> HttpResponse:
     return HttpResponse(rendering.markdown(str(text)))
 
 
-@safe_page
+@require_safe
 def peek(request: Request, pk: int, other: int) -> HttpResponse:
     """Show the response, scores and justifications of `other` without claiming it, as a part of a page.
 

@@ -14,7 +14,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts import preferences
 from reviews.accounts.permissions import Denied, check
@@ -337,7 +336,6 @@ def _screen(
 ) -> HttpResponse:
     """Render the page; for htmx its part `screen`, with the address for the browser's history."""
     response = render_part(request, template, "screen", {**context, "guard_ms": GUARD_MS}, status)
-    add_never_cache_headers(response)
     if request.htmx and request.method == "GET":
         response.headers["HX-Replace-Url"] = request.get_full_path()
     return response

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.places import PLACES
 from reviews.http.request import Request
@@ -21,7 +21,7 @@ from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, p
 from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page, load_run, safe_page
+from reviews.views.access import form_page, load_run
 from reviews.views.runs.archive import RunNameForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.members import MembersForm
@@ -165,7 +165,7 @@ def _entered(editor: RubricEditor, known: Rubric) -> Rubric:
         return known
 
 
-@safe_page
+@require_safe
 def rubric_toml(request: Request, run_pk: int) -> HttpResponse:
     """Download the rubric of a run as TOML."""
     run = load_run(request, run_pk, "configure_run")

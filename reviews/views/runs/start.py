@@ -2,17 +2,17 @@
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import check
 from reviews.dashboard import own_work
 from reviews.http.request import Request
 from reviews.models import Run
 from reviews.queue import progress
-from reviews.views.access import safe_page
 from reviews.views.runs.landing import run_to_review
 
 
-@safe_page
+@require_safe
 def start(request: Request) -> HttpResponse:
     """Redirect to the queue of the run that the home page offers, or to the home page if it offers none."""
     check(request.user, "review_evaluation")
@@ -25,7 +25,7 @@ def start(request: Request) -> HttpResponse:
     return redirect("review", run.pk) if run else redirect("runs")
 
 
-@safe_page
+@require_safe
 def my_reviews(request: Request) -> HttpResponse:
     """Redirect to the reader's reviews in the run of their latest decision, else to their activity."""
     check(request.user, "review_evaluation")

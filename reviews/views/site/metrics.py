@@ -113,9 +113,7 @@ class MetricsMiddleware:
         if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
             refusal = "Send the token: Authorization: Bearer ..."
             return HttpResponse(refusal, status=401, headers={"WWW-Authenticate": "Bearer"})
-        return HttpResponse(
-            _render_metrics(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers={"Cache-Control": "no-store"}
-        )
+        return HttpResponse(_render_metrics(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def _render_metrics() -> bytes:

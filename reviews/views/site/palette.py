@@ -5,12 +5,12 @@ from typing import NamedTuple
 from django.db.models import F, Q
 from django.http import HttpResponse
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import can, check, people_with_role
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.views.access import safe_page
 from reviews.views.parts import render_part
 
 # Found rows of each kind.
@@ -34,7 +34,7 @@ class MatchingRows(NamedTuple):
     rows: list[Found]
 
 
-@safe_page
+@require_safe
 def palette(request: Request) -> HttpResponse:
     """Show the runs, records and people that match `?q=`; without it, the newest runs."""
     check(request.user, "review_evaluation")
