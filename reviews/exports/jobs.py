@@ -45,7 +45,21 @@ def record_export(*, options: ExportOptions, actor: User | None, figures: dict[s
     )
 
 
-def stream_export(*, options: ExportOptions, actor: User) -> Iterator[bytes]:
+class _RecordedOutput(ExportOutput):
+    """An export that is recorded once its last byte was read."""
+
+    def __init__(self, options: ExportOptions, actor: User) -> None:
+        super().__init__(options)
+        self._actor = actor
+
+    def __iter__(self) -> Iterator[bytes]:
+        with closing(self):
+            yield from super().__iter__()
+        with transaction.atomic():
+            record_export(options=self.options, actor=self._actor, figures=self.figures)
+
+
+def stream_export(*, options: ExportOptions, actor: User) -> ExportOutput:
     """Stream an export while it is built. Raises `InvalidExport` at once and `CorruptData` while it runs.
 
     The audit event of a complete file has its figures. A stream that breaks off leaves only its start event.
@@ -54,14 +68,7 @@ def stream_export(*, options: ExportOptions, actor: User) -> Iterator[bytes]:
     with transaction.atomic():
         _reveal(options, actor)
         events.record("export begun", actor=actor, run=options.run, only=options.only)
-    return _recorded_stream(options, actor)
-
-
-def _recorded_stream(options: ExportOptions, actor: User) -> Iterator[bytes]:
-    with closing(ExportOutput(options)) as output:
-        yield from output
-    with transaction.atomic():
-        record_export(options=options, actor=actor, figures=output.figures)
+    return _RecordedOutput(options, actor)
 
 
 @transaction.atomic

@@ -13,6 +13,7 @@ import zstandard
 from django.db import connection
 from django.db.models import F, Max
 
+from reviews.database.binary_rows import binary_rows
 from reviews.database.statements import fetch_all
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.models import Export, ExportPart
@@ -98,7 +99,8 @@ def _read_parts(export: Export, kind: ExportPart.Kind, numbers: range) -> Iterat
     def rows() -> Iterator[ExportPart]:
         for begin in range(numbers.start, numbers.stop, _ROWS_PER_QUERY):
             wanted = range(begin, min(begin + _ROWS_PER_QUERY, numbers.stop))
-            found = {part.number: part for part in export.parts.filter(kind=kind, number__in=wanted)}
+            with binary_rows():
+                found = {part.number: part for part in export.parts.filter(kind=kind, number__in=wanted)}
             for number in wanted:
                 if number not in found:
                     raise CorruptData(export_fault(export, f"the {kind} is missing there", number))

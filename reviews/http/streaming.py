@@ -4,14 +4,14 @@ import base64
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
 
-import zstandard
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from reviews.database.held_transaction import close
-from reviews.storage.chunks import BLOCK_SIZE, MeteredStream
-from reviews.storage.frames import pack
+from reviews.storage.chunks import BLOCK_SIZE, MeteredStream, map_ahead
+from reviews.storage.frames import decompress, pack
 
 _MAX_IN_MEMORY = 4 * 1024**2
 
@@ -48,15 +48,28 @@ def repr_digest(sha256: str) -> str:
     return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
 
 
+@runtime_checkable
+class _Measured(Protocol):
+    """Blocks whose size and SHA-256 are known once all of them were read."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def sha256(self) -> str: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
 class _SpooledBlocks:
     """Generated blocks, spooled in compressed form; large ones in an unnamed temporary file."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
-        stream = MeteredStream(blocks)
+        stream = blocks if isinstance(blocks, _Measured) else MeteredStream(blocks)
         self._file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 closed with the answer
+        self._frames: list[int] = []
         try:
             for part in pack(stream, BLOCK_SIZE):
                 self._file.write(part.frame)
+                self._frames.append(len(part.frame))
         except BaseException:
             self.close()
             raise
@@ -66,10 +79,7 @@ class _SpooledBlocks:
         self._file.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:
-        decompressor = zstandard.ZstdDecompressor()
-        with decompressor.stream_reader(self._file, read_across_frames=True, closefd=False) as file:
-            while block := file.read(BLOCK_SIZE):
-                yield block
+        return map_ahead(decompress, map(self._file.read, self._frames))
 
     def close(self) -> None:
         self._file.close()

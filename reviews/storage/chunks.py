@@ -42,7 +42,10 @@ class Chunk:
 
 
 class MeteredStream:
-    """Pass blocks on and measure them: `size` in bytes, `sha256` in hexadecimal."""
+    """Pass blocks on and measure them: `size` in bytes, `sha256` in hexadecimal.
+
+    A thread hashes the next block while the consumer works on the current one.
+    """
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._blocks = blocks
@@ -50,10 +53,12 @@ class MeteredStream:
         self.size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for block in self._blocks:
-            self._hash.update(block)
-            self.size += len(block)
-            yield block
+        return map_ahead(self._measured, self._blocks)
+
+    def _measured(self, block: bytes) -> bytes:
+        self._hash.update(block)
+        self.size += len(block)
+        return block
 
     @property
     def sha256(self) -> str:

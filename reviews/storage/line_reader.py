@@ -5,6 +5,7 @@ from typing import NamedTuple
 import zstandard
 from django.db.models import F
 
+from reviews.database.binary_rows import binary_rows
 from reviews.models import Evaluation, Import, ImportSums, SourceChunk
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import LineError, Record
@@ -134,12 +135,13 @@ class LineReader:
 
 
 def _read_at(source_id: int, line: int) -> _StoredLines:
-    row = (
+    rows = (
         SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
         .annotate(run_name=F("source__run__name"), name=F("source__file_name"))
         .order_by("first_line", "number")
-        .last()
     )
+    with binary_rows():
+        row = rows.last()
     if row is None or line >= row.first_line + row.lines:
         if integrity.has_line(source_id, line):
             source = Import.objects.select_related("run").get(pk=source_id)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import zstandard
 from django.db import connection
 
+from reviews.database.binary_rows import binary_rows
 from reviews.models import Import, SourceChunk
 from reviews.storage import integrity
 from reviews.storage.chunks import Chunk, map_ahead
@@ -110,9 +111,14 @@ def stored_chunks(source: Import, totals: ContentTotals | None = None) -> Iterat
 def chunk_rows(source: Import) -> Iterator[SourceChunk]:
     """Yield the rows in order, a few per query: a cursor would stay open after its transaction failed."""
     last = -1
-    while rows := source.chunks.filter(number__gt=last).order_by("number")[:_ROWS_PER_QUERY]:
+    while rows := _rows_after(source, last):
         yield from rows
-        last = rows[len(rows) - 1].number
+        last = rows[-1].number
+
+
+def _rows_after(source: Import, number: int) -> list[SourceChunk]:
+    with binary_rows():
+        return list(source.chunks.filter(number__gt=number).order_by("number")[:_ROWS_PER_QUERY])
 
 
 def decode_chunk(row: SourceChunk, file: SourceFile, decompressor: zstandard.ZstdDecompressor) -> Chunk:

@@ -227,7 +227,9 @@ class TestConcurrency:
         def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
             tally = arguments[2]
             tally.bytes_read = 1000
-            yield b"x" * stored_files.PART_SIZE, 0
+            # The second block is read while the first one is stored.
+            for _ in range(2):
+                yield b"x" * stored_files.PART_SIZE, 0
             together(look)
 
         monkeypatch.setattr(jsonl, "_run_blocks", blocks)

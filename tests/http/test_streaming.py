@@ -1,12 +1,14 @@
 """Downloads are complete, with their length, or fail as a whole."""
 
+import hashlib
 import random
 from collections.abc import Iterator
 
 import pytest
 
 from reviews.http import streaming as module
-from reviews.http.streaming import download
+from reviews.http.streaming import download, repr_digest
+from reviews.storage.chunks import MeteredStream
 
 pytestmark = pytest.mark.django_db
 
@@ -18,6 +20,15 @@ def test_download_has_content_and_length(in_memory: int, monkeypatch: pytest.Mon
     answer = download(iter(blocks), "a file.jsonl")
     assert answer.getvalue() == b"".join(blocks)
     assert answer["Content-Length"] == "2800000"
+    answer.close()
+
+
+def test_measured_blocks_are_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = MeteredStream([b"one", b"two"])
+    monkeypatch.delattr(module, "MeteredStream")
+    answer = download(measured, "a file.jsonl")
+    digest = repr_digest(hashlib.sha256(b"onetwo").hexdigest())
+    assert (answer.getvalue(), answer["Content-Length"], answer["Repr-Digest"]) == (b"onetwo", "6", digest)
     answer.close()
 
 

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend with prepared statements and a pool of our own.
+"""Django's PostgreSQL backend with prepared statements, binary rows and a pool of our own.
 
 It has no server-side cursors outside of transactions. There, Django's `iterator()`, which forms use, would
 declare a cursor WITH HOLD. Behind a transaction pooler, the next query may use another connection.
@@ -13,6 +13,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap
+from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
 
 from cognireview.postgres.backend.pool import WarmestFirstPool
@@ -41,10 +42,12 @@ def _with_moments(adapters: AdaptersMap) -> AdaptersMap:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Fetch all rows at once outside of a transaction. Prepare statements while `prepares` is set."""
+    """Fetch all rows at once outside of a transaction."""
 
     #: Whether cursors send parameters apart from their statement, which PostgreSQL can prepare.
     prepares = False
+    #: Whether cursors fetch rows in PostgreSQL's binary format.
+    fetches_binary = False
     # The type stubs of Django leave these out.
     _connection_pools: dict[str, WarmestFirstPool]
     _configure_connection: Callable[[Any], bool]
@@ -57,9 +60,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()
 
     def create_cursor(self, name: str | None = None) -> Any:
-        factory = base.ServerBindingCursor if self.prepares else base.Cursor
-        self.connection.cursor_factory = factory
-        return super().create_cursor(name)
+        # Only statements with separate parameters can have binary rows.
+        separate = self.prepares or self.fetches_binary
+        self.connection.cursor_factory = base.ServerBindingCursor if separate else base.Cursor
+        cursor = super().create_cursor(name)
+        if self.fetches_binary:
+            cursor.format = Format.BINARY
+        return cursor
 
     @property
     def pool(self) -> WarmestFirstPool | None:

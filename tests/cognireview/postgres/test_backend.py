@@ -1,4 +1,4 @@
-"""Our database backend: cursors end with their transaction; plans are kept, and checks send nothing."""
+"""Our database backend: cursors end with their transaction, plans are kept, and rows can be binary."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -7,8 +7,10 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import DataError, connection, transaction
+from psycopg.pq import Format
 
 from cognireview.postgres.backend.pool import WarmestFirstPool, check_connection
+from reviews.database.binary_rows import binary_rows
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import User
 from tests.support.factories import UserFactory
@@ -109,6 +111,17 @@ def test_statement_is_parsed_once_in_prepared_block_only() -> None:
     # The first one is not repeated yet, and the second one is prepared.
     assert (len(prepared.sent), len(prepared.parsed)) == (3, 2)
     assert (len(plain.sent), len(plain.parsed)) == (3, 0)
+
+
+def test_rows_are_binary_in_their_block_only() -> None:
+    def fetch() -> tuple[int, Any]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s::bytea, %s::bigint, %s::text", [b"\0\xff", 7, "é"])
+            return cursor.pgresult.fformat(0), cursor.fetchone()
+
+    with binary_rows():
+        assert fetch() == (Format.BINARY, (b"\0\xff", 7, "é"))
+    assert fetch() == (Format.TEXT, (b"\0\xff", 7, "é"))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
