@@ -228,7 +228,7 @@ class TestConcurrency:
             tally = arguments[2]
             tally.bytes_read = 1000
             # The second block is read while the first one is stored.
-            for _ in range(2):
+            for _block in range(2):
                 yield b"x" * stored_files.PART_SIZE, 0
             together(look)
 
