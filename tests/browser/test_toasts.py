@@ -32,6 +32,7 @@ def test_toasts_stack_and_undo_their_action_by_click_and_the_last_by_key(screen:
     expect(toasts.last).to_contain_text("Undone. Task 7 · b-model is open again with your scores.")
     expect(toasts).to_have_count(2)
     settle(screen)
+    dismiss.click()
     toasts.first.get_by_role("button", name="Undo").click()
     heading(screen, "a-model")
     expect(toasts.last).to_contain_text("Undone. Task 7 · a-model is open again.")
@@ -43,6 +44,22 @@ def test_toasts_stack_and_undo_their_action_by_click_and_the_last_by_key(screen:
     alert.get_by_role("button", name="Dismiss").press("Escape")
     expect(alert).to_have_count(0)
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (800, 700)])
+def test_toasts_cover_nothing_of_the_record(screen: Page, size: tuple[int, int]) -> None:
+    screen.set_viewport_size({"width": size[0], "height": size[1]})
+    for command, model in (("s", "b-model"), ("a", "c-model")):
+        press(screen, command)
+        heading(screen, model)
+    saved(screen, "b-model")
+    toast, record_box = (
+        screen.locator(".toast:visible").bounding_box(),
+        screen.locator("#screen").bounding_box(),
+    )
+    assert toast
+    assert record_box
+    assert toast["y"] + toast["height"] <= record_box["y"]
 
 
 def test_toast_leaves_after_six_seconds_without_pointer_and_focus(
