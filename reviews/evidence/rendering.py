@@ -9,9 +9,10 @@ Long text is cut with a visible note; the complete text can be downloaded with t
 JSON reader is shown repaired, with a note of each repair.
 """
 
+import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -44,6 +45,13 @@ _MAX_LISTED_REPAIRS = 20
 # The parser searches the rest of the text for the end of each of these: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
 _MAX_OPENINGS = 2_000
+
+# In HTML from this module: a formula, a tag, a LaTeX command, a word, a character, or white space.
+_TOKEN = re.compile(
+    r"""<span\b[^>]*\bdata-display=[^>]*>[^<]*</span>|<(?:[^">]|"[^"]*")*>|\\[A-Za-z]+|\w+|&\#?\w+;|\s+|."""
+)
+# Separates texts. The cleaner leaves no comment in them.
+_BETWEEN = "<!---->"
 
 # Control characters are shown, for example the form feed of a misread "\f" in \frac.
 _VISIBLE_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
@@ -136,6 +144,47 @@ def diff_html(pieces: Iterable[tuple[str, str]]) -> SafeString:
         html = _with_formulas(text)
         parts.append(f"<{tags[kind]}>{html}</{tags[kind]}>" if kind in tags else html)
     return _trusted("".join(parts))
+
+
+def words_of(texts: Iterable[str]) -> list[str]:
+    """Return the words of HTML texts from this module. A formula is one word."""
+    return [_key(token) for token in _TOKEN.findall(_BETWEEN.join(texts)) if _is_word(token)]
+
+
+def mark_words(texts: Iterable[str], tag: str, marked: Collection[int]) -> list[SafeString]:
+    """Put words of HTML texts from this module, by their number in `words_of`, into `del` or `ins` elements.
+
+    Neighbouring words share an element, unless a tag is between them.
+    """
+    parts: list[str] = []
+    number, is_open, gap = 0, False, ""
+    for token in _TOKEN.findall(_BETWEEN.join(texts)):
+        if token.isspace():
+            gap = token
+            continue
+        opens = _is_word(token) and number in marked
+        number += _is_word(token)
+        parts += _boundary(tag, gap, is_open=is_open, opens=opens)
+        parts.append(token)
+        is_open, gap = opens, ""
+    parts += _boundary(tag, gap, is_open=is_open, opens=False)
+    return [_trusted(html) for html in "".join(parts).split(_BETWEEN)]
+
+
+def _boundary(tag: str, gap: str, *, is_open: bool, opens: bool) -> list[str]:
+    """Return the white space between two tokens, with the start or the end of an element if one is there."""
+    if is_open == opens:
+        return [gap]
+    return [gap, f"<{tag}>"] if opens else [f"</{tag}>", gap]
+
+
+def _is_word(token: str) -> bool:
+    return not token.isspace() and (not token.startswith("<") or "data-display=" in token)
+
+
+def _key(token: str) -> str:
+    """Return a word as it is compared: formulas without their delimiters and white space."""
+    return "".join(token[token.index(">") + 1 : -len("</span>")].split()) if token.startswith("<") else token
 
 
 def _with_formulas(text: str) -> str:

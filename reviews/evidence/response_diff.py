@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import chain, islice
 from typing import NamedTuple
 
 from reviews.evidence.formulas import find_formulas
+from reviews.evidence.rendering import json_html, mark_words, markdown, words_of
 from reviews.records.answers import AnswerComparison, compare_answers
 from reviews.records.latex import restore_latex
 from reviews.records.responses import FINAL_ANSWER, WHOLE, ResponsePart
@@ -40,6 +42,15 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedPart:
+    """A part with its differences marked."""
+
+    part: ResponsePart
+    #: The HTML of its text, of each item, or of its data.
+    html: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class DiffRow:
     """A part that occurs in one or both responses."""
 
@@ -47,10 +58,12 @@ class DiffRow:
     #: Empty if the model's response lacks the part; likewise `ideal`.
     model: list[ResponsePart]
     ideal: list[ResponsePart]
-    #: The same texts as pieces: `removed` occurs only in the model's response, `added` only in the reference.
-    #: Empty if a side is empty or the texts are too long.
-    in_model: list[DiffPiece] = field(default_factory=list)
-    in_ideal: list[DiffPiece] = field(default_factory=list)
+    #: The same parts with `del` around words that occur only in the model's response, and `ins` around those
+    #: that occur only in the reference. Empty if a side is empty, the texts are too long, or nothing differs.
+    in_model: list[MarkedPart] = field(default_factory=list)
+    in_ideal: list[MarkedPart] = field(default_factory=list)
+    #: Whether the words or the final answers are the same.
+    is_same: bool = False
     is_too_long: bool = False
     #: The comparison of final answers; None for other parts.
     answers: AnswerComparison | None = None
@@ -58,11 +71,6 @@ class DiffRow:
     @property
     def is_answer(self) -> bool:
         return self.label == FINAL_ANSWER
-
-    @property
-    def is_same(self) -> bool:
-        pieces = (*self.in_model, *self.in_ideal)
-        return self.answers == "same" or (bool(pieces) and all(piece.kind == "same" for piece in pieces))
 
     @property
     def is_unclear(self) -> bool:
@@ -94,8 +102,44 @@ def _row(label: str, model: list[ResponsePart], ideal: list[ResponsePart]) -> Di
     if max(map(len, texts)) > _MOST_CHARS or max(len(one), len(other)) > MAX_WORDS:
         return DiffRow(label, model, ideal, is_too_long=True)
     answers = compare_answers(*texts) if label == FINAL_ANSWER else None
-    pieces = ([], []) if answers == "same" else diff_words(one, other)
-    return DiffRow(label, model, ideal, *pieces, answers=answers)
+    marked = None if answers == "same" else _marked(model, ideal)
+    return DiffRow(label, model, ideal, *(marked or ([], [])), is_same=marked is None, answers=answers)
+
+
+def _marked(
+    model: list[ResponsePart], ideal: list[ResponsePart]
+) -> tuple[list[MarkedPart], list[MarkedPart]] | None:
+    """Mark the differences between the formatted texts. Return None if their words are the same."""
+    of_model, of_ideal = ([_html(part) for part in side] for side in (model, ideal))
+    removed, added = _differing(words_of(chain(*of_model)), words_of(chain(*of_ideal)))
+    if not (removed or added):
+        return None
+    return _with_marks(model, of_model, "del", removed), _with_marks(ideal, of_ideal, "ins", added)
+
+
+def _html(part: ResponsePart) -> list[str]:
+    """Format a part as `templates/review/record/part.html` does, but without notes of repairs."""
+    if part.text:
+        return [markdown(restore_latex(part.text).text)]
+    return [markdown(restore_latex(item).text) for item in part.items] or [json_html(part.data)]
+
+
+def _with_marks(
+    side: list[ResponsePart], texts: list[list[str]], tag: str, marked: set[int]
+) -> list[MarkedPart]:
+    html = iter(mark_words(chain(*texts), tag, marked))
+    return [
+        MarkedPart(part, list(islice(html, len(of_part)))) for part, of_part in zip(side, texts, strict=True)
+    ]
+
+
+def _differing(a: list[str], b: list[str]) -> tuple[set[int], set[int]]:
+    """Return the numbers of the words that occur on one side only."""
+    in_a, in_b = set(range(len(a))), set(range(len(b)))
+    for start_a, start_b, length in _common_ranges(a, b):
+        in_a.difference_update(range(start_a, start_a + length))
+        in_b.difference_update(range(start_b, start_b + length))
+    return in_a, in_b
 
 
 def _text(side: list[ResponsePart]) -> str:

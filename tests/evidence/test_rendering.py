@@ -14,9 +14,11 @@ from reviews.evidence.rendering import (
     diff_html,
     inline,
     json_html,
+    mark_words,
     markdown,
     plain,
     text_with_spans,
+    words_of,
 )
 
 
@@ -217,6 +219,44 @@ class TestDiff:
             'it is <del><span class="math" data-display="false">5 &lt; 6</span></del>'
             '<ins><span class="math" data-display="true">x</span></ins> &lt;b&gt;'
         )
+
+    def test_words_of_html_are_those_that_a_reader_sees(self) -> None:
+        html = markdown("## So **a<b**, [x](https://a.org/b)\n\n- $c + d$\n- `\\frac`")
+        assert words_of([html, "<p>e</p>"]) == ["So", "a", "&lt;", "b", ",", "x", "c+d", "\\frac", "e"]
+
+    @pytest.mark.parametrize(
+        ("text", "marked", "found"),
+        [
+            ("a b c d", {1, 2}, "<p>a <del>b c</del> d</p>"),
+            ("a **b** c", {0, 1, 2}, "<p><del>a</del> <strong><del>b</del></strong> <del>c</del></p>"),
+            ("a", set(), "<p>a</p>"),
+            (
+                "so $x$ ok",
+                {1},
+                '<p>so <del><span class="math" data-display="false">x</span></del> ok</p>',
+            ),
+        ],
+    )
+    def test_marks_stay_inside_the_elements_of_the_text(
+        self, text: str, marked: set[int], found: str
+    ) -> None:
+        [html] = mark_words([markdown(text)], "del", marked)
+        assert html.strip() == found
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "| a | b |\n|---|---|\n| 1 | $$x$$ |",
+            "> q\n\n```py\nif a < b:\n    c\n```",
+            "<!----> <b> \"'&",
+            "",
+        ],
+    )
+    def test_marks_change_nothing_else(self, text: str) -> None:
+        texts = [markdown(text), json_html({"a": [text, 1, None]})]
+        everything = range(len(words_of(texts)))
+        marked = mark_words(texts, "ins", everything)
+        assert [html.replace("<ins>", "").replace("</ins>", "") for html in marked] == texts
 
 
 def test_same_text_is_rendered_once() -> None:

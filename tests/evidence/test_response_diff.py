@@ -109,3 +109,33 @@ def test_final_answers_are_compared_by_content(
 ) -> None:
     [row] = align_parts([ResponsePart("Final answer", model)], [ResponsePart("Final answer", ideal)])
     assert (row.is_same, row.is_unclear, bool(row.in_model)) == (is_same, is_unclear, is_marked)
+
+
+def test_differences_are_marked_in_formatted_text() -> None:
+    [row] = align_parts(
+        [ResponsePart("Response", "## Result\n\nIt is **54** in `a`.")],
+        [ResponsePart("Response", "It is __60__ in *a*.")],
+    )
+    [model], [ideal] = row.in_model, row.in_ideal
+    assert [html.splitlines() for html in model.html] == [
+        [
+            '<p class="heading"><del>Result</del></p>',
+            "<p>It is <strong><del>54</del></strong> in <code>a</code>.</p>",
+        ]
+    ]
+    assert [html.strip() for html in ideal.html] == [
+        "<p>It is <strong><ins>60</ins></strong> in <em>a</em>.</p>"
+    ]
+
+
+def test_differences_in_lists_and_data_stay_in_their_items() -> None:
+    one = read_parts({"steps": ["Add a.", "Halve."], "values": {"k": 1}})
+    other = read_parts({"steps": ["Add a.", "Divide."], "values": {"k": 2}})
+    steps, values = align_parts(one, other)
+    assert [html.strip() for html in steps.in_model[0].html] == ["<p>Add a.</p>", "<p><del>Halve</del>.</p>"]
+    assert '<span class="mi"><ins>2</ins></span>' in values.in_ideal[0].html[0]
+
+
+def test_texts_that_differ_in_formatting_only_are_the_same() -> None:
+    [row] = align_parts([ResponsePart("Response", "It is **54**.")], [ResponsePart("Response", "It is 54.")])
+    assert (row.is_same, row.in_model, row.in_ideal) == (True, [], [])
