@@ -129,7 +129,7 @@ def _plans(person: User) -> Rows:
 
 
 KINDS = (
-    Kind("question", "Questions", "lead_review", _questions),
+    Kind("question", "Questions and “can't judge”", "lead_review", _questions),
     Kind("disagreement", "Disagreements", "lead_review", _disagreements),
     Kind("conflict", "File conflicts", "resolve_conflict", _conflicts, run="pk"),
     Kind("check", "Spot checks", "lead_review", _spot_checks),

@@ -39,6 +39,19 @@ def test_open_escalations_of_the_run_are_listed_oldest_first(as_lea: Client, ana
     assert "Needs attention (2)" in text(response)
 
 
+def test_heading_names_questions_and_records_that_cannot_be_judged(
+    as_lea: Client, ana: User, algebra: Run
+) -> None:
+    asked(algebra, ana, "Why?")
+    evaluation = EvaluationFactory.create(run=algebra, claimed_by=ana)
+    escalations.escalate(
+        evaluation_id=evaluation.pk, reviewer=ana, kind="cannot judge", reason="no response", note=""
+    )
+    response = as_lea.get(inbox(algebra))
+    assert [group[0] for group in response.context["groups"]] == ["Questions and “can't judge”"]
+    assert ["has a question" in text(response), "can't judge this" in text(response)] == [True, True]
+
+
 def test_formulas_in_an_escalation_are_shown_to_lead_and_reviewer(
     as_lea: Client, as_ana: Client, ana: User, algebra: Run
 ) -> None:
