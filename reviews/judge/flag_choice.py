@@ -16,6 +16,7 @@ from reviews.judge.data_summary import family_titles, largest_families
 from reviews.judge.figure_cache import cache_figures
 from reviews.judge.flag_precision import load_rated_families
 from reviews.judge.loading import why_not_counted
+from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
@@ -47,7 +48,8 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
         return FlagChoice(limit, [], 0, _NONE_RATED, _NONE_RATED)
     sizes, left_out = largest_families(scope.run)
     titles = family_titles(scope.run, sizes)
-    start = _step(rated, (), _named(titles, sorted(sizes, key=lambda key: (-sizes[key], key))), limit)
+    by_size = sorted(sizes, key=lambda key: (-sizes[key], key))
+    start = _start(scope, rated, _named(titles, by_size), limit)
     if not start.is_shown:
         # Nothing can be dropped, so the order does not matter. To find it takes reading all decisions.
         return FlagChoice(limit, [start], left_out, "", _sentence([start], limit))
@@ -101,8 +103,18 @@ def _in_order(scope: JudgeScope, sizes: Mapping[str, int]) -> list[str]:
     return sorted(sizes, key=place)
 
 
+def _start(scope: JudgeScope, rated: RatedRun, named: list[str], limit: float) -> FlagStep:
+    """Return the run with all reasons. Its error rate is the miss rate, with the same interval."""
+    missed = estimate_missed_errors(scope)
+    high = missed.miss_rate.high
+    # Without unflagged records, the limit cannot be broken yet.
+    is_shown = missed.records == 0 or (high is not None and high <= limit)
+    flagged = rated.records.only(lambda cell: cell.is_flagged)
+    return FlagStep(None, named, missed.miss_rate, int(flagged.sizes.sum()), is_shown=is_shown)
+
+
 def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: float) -> FlagStep:
-    """Test the run without the first reasons of the order. `named` has the titles of all."""
+    """Test the run without the first reason of the order, or several. `named` has the titles of all."""
 
     def stays(kind: RatingKind) -> bool:
         return kind.cell.is_flagged and not (kind.families and {*kind.families} <= {*dropped})
@@ -113,7 +125,7 @@ def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: 
     error_rate = clusters.ratio(totals, 0, 1)
     high = error_rate.high
     return FlagStep(
-        named[len(dropped) - 1] if dropped else None,
+        named[len(dropped) - 1],
         [*named[len(dropped) :]],
         error_rate,
         round(float(totals.sums[2])),

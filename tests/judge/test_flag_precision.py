@@ -5,6 +5,7 @@ import pytest
 from cognireview.types.encoding import encode
 from cognireview.types.report_parts import FlagChoice, FlagPrecision, FlagReason
 from reviews.judge import data_summary, flag_choice, flag_precision
+from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, FacetCount, Rating, ReasonCount, Run, RunFacet, Stratum, User
 from tests.support.lines import file_of, import_data, line
@@ -224,6 +225,25 @@ class TestFlagChoice:
         start = self.chosen(rated_run, 0.06).steps[0]
         assert start.error_rate.value == pytest.approx(0.02)
         assert (start.error_rate.n, start.flagged) == (300, 300)
+
+    @pytest.mark.slow
+    def test_error_rate_with_all_reasons_is_the_miss_rate(self, rated_run: Run) -> None:
+        missed = estimate_missed_errors(JudgeScope(rated_run))
+        assert self.chosen(rated_run, 0.06).steps[0].error_rate == missed.miss_rate
+
+    def test_reasons_of_a_run_that_is_flagged_as_a_whole_can_be_dropped(self, run: Run, ana: User) -> None:
+        counted = flagged(run, useless=300, useful=100)
+        given(counted, ana, "useless", wrong=0, ratings=200)
+        given(counted, ana, "useful", wrong=60, ratings=90)
+        given(counted, ana, "useless", wrong=0, ratings=20, is_blind=False)
+        given(counted, ana, "useful", wrong=9, ratings=10, is_blind=False)
+        found = self.chosen(run, 0.05)
+        assert [(step.dropped, step.is_shown) for step in found.steps] == [
+            (None, True),
+            ("Useless", True),
+            ("Useful", False),
+        ]
+        assert found.steps[0].error_rate.why == "Every record with a verdict is flagged."
 
     def test_nothing_is_dropped_without_ratings_of_unflagged_records(self, run: Run, ana: User) -> None:
         given(flagged(run, parsing=100), ana, "parsing", wrong=1, ratings=50)
