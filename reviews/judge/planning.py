@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from cognireview.types.encoding import members
-from cognireview.types.estimates import Estimate, Part
+from cognireview.types.estimates import Basis, Estimate, Part
 from cognireview.types.runs import Aim, PlannedPart, ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import RatingKind, Ratings, load_ratings
+from reviews.judge.ratings import RatingKind, load_ratings, load_verdicts
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Run
 from reviews.records.wording import counted
@@ -131,20 +131,21 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
     if unknown := why_not_counted(scope.run):
         return JudgePlan(scope, target, aim, unknown=unknown)
     records = load_cells(scope)
-    blind = load_ratings(scope)
-    found = combine(blind, records).only(lambda cell: bool(cell.verdict))
+    found = combine(load_ratings(scope), records).only(lambda cell: bool(cell.verdict))
     if not found.records.cells:
         unknown = records.sentence or "No record has a verdict by the judge."
         return JudgePlan(scope, target, aim, unknown=unknown)
-    return plan_rated(scope, found, target, aim, _spent(scope, found, blind))
+    return plan_rated(scope, found, target, aim, _reviewed(scope, found.records.cells))
 
 
 def plan_rated(
-    scope: JudgeScope, found: RatedRun, target: float, aim: Aim = "run", spent: FloatArray | None = None
+    scope: JudgeScope, found: RatedRun, target: float, aim: Aim = "run", reviewed: FloatArray | None = None
 ) -> JudgePlan:
-    """Plan the blind reviews of records. `spent` has the records of each cell that cannot be rated blind."""
-    unusable = np.zeros(len(found.records.cells)) if spent is None else spent
-    return _Planner(found, _plan_cells(found, unusable), target).plan(scope, aim)
+    """Plan the blind reviews of records.
+
+    `reviewed` has the number of records of each cell that have a review, by default one for each rating.
+    """
+    return _Planner(found, _plan_cells(found, reviewed), target).plan(scope, aim)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -254,25 +255,25 @@ def _accuracy_of(*parts: Confusion) -> Estimate:
     return clusters.ratio(parts[0].totals, right, tuple(column for part in parts for column in part.columns))
 
 
-def _spent(scope: JudgeScope, found: RatedRun, blind: Ratings) -> FloatArray:
-    """Count the records of each cell that were reviewed with the judge's scores, or without being drawn."""
-    place = {cell: at for at, cell in enumerate(found.records.cells)}
-    spent = np.zeros(len(place))
-    assisted = load_ratings(scope, basis="assisted")
-    for kind, count in zip(assisted.kinds, assisted.counts, strict=True):
-        if kind.cell in place:
-            spent[place[kind.cell]] += count
-    for kind, count in zip(blind.kinds, blind.counts, strict=True):
-        if kind.cell in place and not kind.is_representative:
-            spent[place[kind.cell]] += count
-    return spent
+def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
+    """Count the records of each cell with a review, blind or not. Several reviews of a record count once."""
+    place = {cell: at for at, cell in enumerate(cells)}
+    bases: tuple[Basis, ...] = ("blind", "assisted")
+    found = []
+    for basis in bases:
+        table = load_verdicts(scope, basis=basis)
+        places = np.array([place.get(kind.cell, -1) for kind in table.ratings.kinds], dtype=np.int64)
+        found.append(np.column_stack([places[table.ratings.kind], table.record]))
+    of_records = np.unique(np.concatenate(found), axis=0)[:, 0]
+    return np.bincount(of_records[of_records >= 0], minlength=len(cells)).astype(np.float64)
 
 
-def _plan_cells(found: RatedRun, spent: FloatArray) -> PlanCells:
+def _plan_cells(found: RatedRun, reviewed: FloatArray | None) -> PlanCells:
     sizes = found.records.sizes.astype(np.float64)
     rated, wrong = _by_cell(found, attrgetter("is_rated")), _by_cell(found, attrgetter("is_wrong"))
     deviation = planning.deviations(rated, wrong, _groups(found.records.cells))
-    return PlanCells(sizes, rated, np.maximum(rated, sizes - spent), deviation)
+    left = np.maximum(0, sizes - (rated if reviewed is None else reviewed))
+    return PlanCells(sizes, rated, rated + left, deviation)
 
 
 def _by_cell(found: RatedRun, condition: Callable[[RatingKind], bool]) -> FloatArray:

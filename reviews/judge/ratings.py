@@ -275,9 +275,9 @@ def load_all_ratings(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str |
     return {criterion: table.ratings for criterion, table in load_tables(scope, basis=basis).items()}
 
 
-def load_verdicts(scope: JudgeScope) -> RatingTable:
-    """Load the blind ratings of the verdict with what their reviewers submitted after the reveal."""
-    return _tables(scope, "blind", "verdicts").by_criterion.get(None, _NO_TABLE)
+def load_verdicts(scope: JudgeScope, *, basis: Basis = "blind") -> RatingTable:
+    """Load the ratings of the verdict with what their reviewers submitted after the reveal."""
+    return _tables(scope, basis, "verdicts").by_criterion.get(None, _NO_TABLE)
 
 
 def load_tables(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, RatingTable]:

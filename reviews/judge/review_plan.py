@@ -205,4 +205,6 @@ def _average(plan: JudgePlan) -> float:
     if plan.filters:
         cells = load_cells(JudgeScope(plan.run)).only(lambda cell: not cell.is_flagged)
         records = int(cells.sizes.sum())
-    return sum(planned.ratings + planned.more for planned in unflagged) / records if records else 0.0
+    # Several ratings of a record count several times.
+    rated = sum(min(planned.records, planned.ratings + planned.more) for planned in unflagged)
+    return min(1.0, rated / records) if records else 0.0

@@ -9,7 +9,7 @@ from reviews.judge.planning import JudgePlan, plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, RunCount, User
 from reviews.records.status import NOT_REQUIRED
-from tests.support.factories import RunFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.population import count_records, rated, stratum
 
 pytestmark = pytest.mark.django_db
@@ -98,7 +98,8 @@ class TestPlan:
 
     def test_records_reviewed_with_the_judges_scores_cannot_be_planned(self, run: Run, ana: User) -> None:
         counted = stratum(run, {"Pass": 300})
-        rated(counted, ana, "Pass", "Pass", 250, is_blind=False)
+        records = EvaluationFactory.create_batch(250)
+        rated(counted, ana, "Pass", "Pass", 250, is_blind=False, records=records)
         found = plan_reviews(JudgeScope(run), 0.05)
         assert found.more == 50
         assert not part(found, "run").is_reachable
@@ -106,10 +107,24 @@ class TestPlan:
             "Whole run: 0 blind reviews. ±5 is out of reach: with all 50 other records, the interval is ±17."
         )
 
+    def test_record_with_several_reviews_leaves_the_others_to_plan(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
+        """Of 30 records, ten are scored blind by two people, and lea then decides four of them."""
+        counted, records = stratum(run, {"Pass": 30}), EvaluationFactory.create_batch(10)
+        for reviewer in (ana, bo):
+            rated(counted, reviewer, "Pass", "Pass", 10, records=records)
+        rated(counted, lea, "Pass", "Pass", 4, records=records[:4], is_blind=False)
+        found = plan_reviews(JudgeScope(run), 0.005)
+        assert (part(found, "run").ratings, found.more) == (20, 20)
+        assert "with all 20 other records" in found.sentences[0]
+
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
         """With few reviews, the assumed design effect may be larger than the real one."""
         counted = stratum(run, {"Pass": 29})
-        rate(counted, ana, right=14, wrong=13)
+        records = EvaluationFactory.create_batch(27)
+        rated(counted, ana, "Pass", "Pass", 14, records=records[:14])
+        rated(counted, ana, "Pass", "Fail", 13, records=records[14:])
         whole = part(plan_reviews(JudgeScope(run), 0.02), "run")
         assert whole.half_width is not None
         assert whole.best_half_width == whole.half_width

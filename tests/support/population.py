@@ -51,11 +51,13 @@ def rated(
     probability: float = 1.0,
     final: str | None = None,
     clusters: Sequence[int] = (),
+    records: Sequence[Evaluation] = (),
 ) -> list[Rating]:
     """Create ratings with the human's verdict (or JSON score) next to the judge's.
 
     Unflagged records count as sampled unless the test sets otherwise. `clusters` has the cluster of each
-    rating; by default, they are those of records that `stratum` counted.
+    rating; by default, they are those of records that `stratum` counted. `records` has the record of each,
+    if it matters which ratings have one in common.
     """
     said = (judge or "" if criterion is None else "") if verdict is None else verdict
     cell, _ = RatingCell.objects.get_or_create(
@@ -67,7 +69,7 @@ def rated(
         judge=judge,
         human=human,
     )
-    record = _rated_record(counted, reviewer)
+    rated_records = records or [_rated_record(counted, reviewer)] * ratings
     numbers = clusters or _unrated_clusters(counted, said, criterion, ratings)
     return Rating.objects.bulk_create(
         Rating(
@@ -80,7 +82,7 @@ def rated(
             families=[] if criterion is None else None,
             at=timezone.now(),
         )
-        for number in numbers
+        for number, record in zip(numbers, rated_records, strict=True)
     )
 
 
