@@ -250,7 +250,7 @@ class Workload:
     overdue: int
     first_due: dt.date | None
     done: int
-    """Decisions of the last 7 days."""
+    """Decisions of the 7 days before today (UTC), or of today without any. Undone ones do not count."""
     pace: float | None
-    """Decisions per day with a decision."""
+    """Decisions per day with a decision, on these days."""
     runs: list[RunWork]

@@ -112,6 +112,18 @@ def decisions_by_day(selection: WorkSelection) -> WorkPerDay:
     return WorkPerDay(today, dict(rows.values_list("day").annotate(Sum("decisions")).order_by()))
 
 
+def decisions_by_person(runs: QuerySet[Run]) -> defaultdict[int, WorkPerDay]:
+    """Return the decisions of the last two weeks in some runs by the key of each person."""
+    today = days.today()
+    rows = ReviewerDay.objects.filter(run__in=runs, day__range=(today - 2 * DAYS * _DAY, today))
+    found: defaultdict[int, WorkPerDay] = defaultdict(lambda: WorkPerDay(today, {}))
+    by_day: dict[int, dict[dt.date, int]] = defaultdict(dict)
+    for person, day, decisions in rows.values_list("reviewer", "day").annotate(Sum("decisions")).order_by():
+        by_day[person][day] = decisions
+    found.update({pk: WorkPerDay(today, theirs) for pk, theirs in by_day.items()})
+    return found
+
+
 def records_by_day(runs: Iterable[Run]) -> dict[int, WorkPerDay]:
     """Return the records decided in the last two weeks by the key of each run."""
     today = days.today()

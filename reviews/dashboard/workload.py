@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from django.db.models import Count
-from django.utils import timezone
-
-from reviews.models import Review, Run, User
+from reviews.dashboard.pace import DAYS, Pace, WorkPerDay, decisions_by_person
+from reviews.models import Run, User
 from reviews.queue import due_dates
 from reviews.queue.progress import all_progress
 
-PACE_DAYS = 7
+PACE_DEFINITION = (
+    f"Decisions are those of the {DAYS} days before today (UTC), or of today if the person made none before. "
+    "Per day: divided by the days with a decision. Days of work: records, divided by decisions per day."
+)
 
 
 class RunWork(NamedTuple):
@@ -30,10 +31,7 @@ class Workload:
     """The work of one person."""
 
     person: User
-    #: Decisions of the last `PACE_DAYS` days that were not undone.
-    done: int = 0
-    #: Days of these with a decision.
-    days: int = 0
+    decisions: WorkPerDay
     runs: list[RunWork] = field(default_factory=list)
 
     @property
@@ -50,9 +48,23 @@ class Workload:
         return min((run.first_due for run in self.runs if run.first_due), default=None)
 
     @property
+    def done(self) -> int:
+        """The decisions that the pace counts."""
+        return self._pace.total
+
+    @property
+    def days(self) -> int:
+        """Days of these with a decision."""
+        return len(self._pace.days)
+
+    @property
     def pace(self) -> float | None:
-        """Decisions per day with a decision; None without one."""
-        return self.done / self.days if self.days else None
+        """Decisions per day with a decision; None without one. See `PACE_DEFINITION`."""
+        return self._pace.per_day
+
+    @property
+    def _pace(self) -> Pace:
+        return self.decisions.pace
 
     def days_of_work(self, records: int) -> float | None:
         """Return how many working days so many records take at this pace."""
@@ -61,21 +73,14 @@ class Workload:
 
 def workloads(people: Iterable[User], *, reader: User) -> list[Workload]:
     """Return the work of these people in the runs that the reader may see, in their order."""
-    found = {person.pk: Workload(person) for person in people}
-    runs = Run.objects.visible_to(reader).filter(archived_at=None).in_bulk()
+    visible = Run.objects.visible_to(reader)
+    runs = visible.filter(archived_at=None).in_bulk()
+    decisions = decisions_by_person(visible)
+    found = {person.pk: Workload(person, decisions[person.pk]) for person in people}
     by_person: dict[int, list[RunWork]] = defaultdict(list)
     for one in due_dates.assigned_records():
         if one.run in runs:
             by_person[one.person].append(RunWork(runs[one.run], one.records, one.overdue, one.first_due))
-    since = timezone.now() - dt.timedelta(days=PACE_DAYS)
-    made = Review.objects.by_reviewers().filter(
-        submitted_at__gte=since, withdrawal__isnull=True, run__in=runs, reviewer__in=found
-    )
-    paces = made.values("reviewer").annotate(
-        done=Count("pk"), days=Count("submitted_at__date", distinct=True)
-    )
-    for row in paces:
-        found[row["reviewer"]].done, found[row["reviewer"]].days = row["done"], row["days"]
     for pk, work in found.items():
         work.runs = sorted(by_person[pk], key=lambda one: (-one.overdue, -one.records, one.run.name))
     return list(found.values())

@@ -17,6 +17,6 @@ def workload_page(request: Request) -> HttpResponse:
     context = {
         "rows": [(work, work.days_of_work(work.records)) for work in works],
         "run_to_assign": workload.run_to_assign(works, request.user),
-        "pace_days": workload.PACE_DAYS,
+        "definition": workload.PACE_DEFINITION,
     }
     return render(request, "dashboard/workload.html", context)

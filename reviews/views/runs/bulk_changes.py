@@ -247,7 +247,7 @@ def _context(
         "announcement": announcement,
         "is_problem": bool(announcement and not plan),
         "can_apply": can_apply,
-        "pace_days": workload.PACE_DAYS,
+        "pace_definition": workload.PACE_DEFINITION,
         "max_note": MAX_NOTE,
     }
 

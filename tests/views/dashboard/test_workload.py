@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.dashboard.workload import Workload
-from reviews.models import User
+from reviews.days import today
+from reviews.models import ReviewerDay, User
 from reviews.review.decisions import undo
 from tests.support.factories import RunFactory
 from tests.support.pages import text
@@ -60,7 +61,20 @@ def test_person_without_work_is_offered_records_that_nobody_has(as_lea: Client, 
     assert "Nothing assigned" in text(as_lea.get(ADDRESS))
 
 
-def test_pace_counts_decisions_of_the_last_days_that_were_not_undone(as_lea: Client, ana: User) -> None:
+def test_pace_counts_whole_days_before_today(as_lea: Client, ana: User) -> None:
+    """With four decisions a day for nine days, the pace is four, whatever the time of day."""
+    kept = RunFactory.create(), RunFactory.create(archived_at=timezone.now())
+    for days in range(9):
+        day = today() - dt.timedelta(days=days)
+        for run in kept:
+            ReviewerDay.objects.create(run=run, reviewer=ana, day=day, decisions=2, changed=0)
+    found = works(as_lea)["ana"]
+    assert (found.done, found.days, found.pace) == (28, 7, 4.0)
+    page = text(as_lea.get(ADDRESS))
+    assert "Decisions are those of the 7 days before today (UTC)" in page
+
+
+def test_pace_counts_decisions_of_today_without_others(as_lea: Client, ana: User) -> None:
     run = RunFactory.create()
     first, second, third = evaluations(run, tasks=["1", "2", "3"])
     decide(first, ana)
