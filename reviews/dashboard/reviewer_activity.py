@@ -17,6 +17,10 @@ from reviews.dashboard.selection import OPEN_REVIEWS, SELECTED, WorkSelection, p
 from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
 from reviews.models import Escalation, Overturn, SpotCheck, User
 
+_ACTIVE = (
+    "Time is active while the page is visible and in use. Idle time is capped, and reading on paper or in "
+    "another window does not count."
+)
 # Definitions for pages, by the fields of `ReviewerFigures`.
 DEFINITIONS = {
     "done": "Submitted decisions that were not undone. A revision counts again. Independent reviews that "
@@ -24,8 +28,7 @@ DEFINITIONS = {
     "skipped": "How often a record was skipped, whatever happened to it later.",
     "returned": "How often the reviewer released a record.",
     "escalated": "Records escalated to a lead and not withdrawn.",
-    "median_seconds": "The median active time of a review. Time is active while the page is visible and in "
-    "use. Idle time is capped, and reading on paper or in another window does not count.",
+    "median_seconds": f"The median active time of a review. {_ACTIVE}",
     "override_rate": "The share of the judge's scores that the reviewer changed or removed. No value is "
     "right by itself: it depends on the judge.",
     "change_rate": "The share of reviews that change the score of at least one criterion or name a cause.",
@@ -40,6 +43,12 @@ DEFINITIONS = {
     "reason.",
     "agreement_rate": "The share of spot-checked decisions that the lead agreed with, neither corrected nor "
     "reopened. Decisions that a lead selected do not count. Interval: Wilson 1927, at 95%.",
+}
+#: Definitions of the same figures of a single review.
+OF_A_REVIEW = {
+    "active_seconds": f"The active time of the review. {_ACTIVE}",
+    "words": "Words of the model's response and the judge's justifications, and of the question if the "
+    f"record has no task. Reading {WORDS_PER_MINUTE} words once takes a minute.",
 }
 
 
@@ -131,7 +140,7 @@ _SKIPPED_AND_RELEASED = """
     GROUP BY actor_id
 """
 _MEDIAN = f"""
-    SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY active_ms) / 1000.0::float, count(active_ms) {_COUNTED}
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY active_ms) / 1000, count(active_ms) {_COUNTED}
 """
 
 # A withdrawn revision overturns nothing.
@@ -181,8 +190,7 @@ def _median(milliseconds: NDArray[np.int32]) -> Median:
     n = len(milliseconds)
     if not n:
         return Median(None, 0)
-    middle = (n - 1) // 2
-    return Median(float(np.partition(milliseconds, middle)[middle]) / 1000, n)
+    return Median(float(np.median(milliseconds)) / 1000, n)
 
 
 def _overridden(selection: WorkSelection) -> _Figures:

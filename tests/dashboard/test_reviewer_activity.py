@@ -75,6 +75,16 @@ class TestReviewerFigures:
         figures = figures_of(ana)
         assert (figures.done, figures.timed, figures.median_seconds) == (4, 3, 4.0)
 
+    def test_median_of_an_even_number_of_times_is_the_mean_of_the_middle_two(
+        self, run: Run, ana: User
+    ) -> None:
+        for evaluation, ms in zip(
+            evaluations(run, tasks=["1"] * 4), (9_000, 1_500, 4_000, 60_000), strict=True
+        ):
+            agree(evaluation, ana, active_ms=ms)
+        assert (figures_of(ana).median_seconds, figures_of(ana).slower) == (6.5, 2)
+        assert reviewer_activity.median_active_time(WorkSelection()) == (6.5, 4)
+
     def test_figures_without_a_base_are_zero(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana, scores=CHANGED)

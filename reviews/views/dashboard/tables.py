@@ -12,7 +12,7 @@ from reviews.dashboard import pace as team_pace
 from reviews.dashboard.daily_counts import CriterionOverrides
 from reviews.dashboard.drilldown import LISTED, Narrowed, list_decisions, list_overturned
 from reviews.dashboard.presence import active_reviewers
-from reviews.dashboard.reviewer_activity import DEFINITIONS, ReviewerFigures
+from reviews.dashboard.reviewer_activity import DEFINITIONS, OF_A_REVIEW, ReviewerFigures
 from reviews.dashboard.reviewer_pairs import DEFINITION as PAIR_DEFINITION
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, pair_agreements
 from reviews.database.pagination import all_rows
@@ -317,8 +317,8 @@ _DECISIONS = [
     *text_columns(record="Record", run="Run", reviewer="Reviewer", at="When"),
     *text_columns(judged_verdict="Judge's verdict", verdict="Verdict"),
     Column("changes", "Changes", "Criteria that differ from the judge's scores."),
-    Column("active_seconds", "Active time", DEFINITIONS["median_seconds"]),
-    Column("words", "Words to read", DEFINITIONS["fast_rate"]),
+    Column("active_seconds", "Active time", OF_A_REVIEW["active_seconds"]),
+    Column("words", "Words to read", OF_A_REVIEW["words"]),
 ]
 
 
