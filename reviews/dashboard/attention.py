@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from reviews.dashboard.reviewer_activity import ReviewerFigures, Team
 from reviews.models import User
+from reviews.records.wording import percent
 from reviews.statistics.intervals import SIGNIFICANT, difference_limits, wilson_limits
 
 #: Decisions, or spot checks, below which nobody is compared.
@@ -133,7 +134,7 @@ def _compare(
     sentence = share.more if low > 0 else share.fewer if high < 0 else ""
     if not sentence:
         return None
-    return Reason(sentence.format(own=f"{own:.0%}", theirs=f"{theirs:.0%}"), share.signal)
+    return Reason(sentence.format(own=percent(own), theirs=percent(theirs)), share.signal)
 
 
 def _typical(rates: Sequence[float], own: float) -> float:

@@ -1,10 +1,8 @@
 """Print the report on a run's judge as text tables, for a terminal or a pipe."""
 
-import sys
 from collections.abc import Iterable, Iterator
 
-from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from cognireview.types.estimates import Estimate, Part
@@ -23,27 +21,21 @@ from reviews.judge.gold.measurement import GoldMeasurement
 from reviews.judge.leaderboard import Leaderboard, model_title
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.report import JudgeReport
-from reviews.records.wording import percent
+from reviews.management.text_tables import TextTable, heading, printable, sentences
+from reviews.records.wording import percent, rounded
 
 NOTHING = "-"
 _PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged records", "unflagged": "unflagged records"}
 
 
-def print_parts(parts: Iterable[RenderableType], *, wraps: bool = True) -> None:
-    """Print parts of a report to standard output, with lines as wide as the terminal if it `wraps`."""
-    console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=not wraps)
-    for part in parts:
-        console.print(part)
-
-
 def tables(report: JudgeReport) -> Iterator[RenderableType]:
     """Yield the sections of a report in reading order."""
-    yield _title(f"Judge accuracy of {report.scope.run.name!r}, {report.at:%Y-%m-%d %H:%M} UTC")
-    yield _sentences(
+    yield heading(f"Judge accuracy of {report.scope.run.name!r}, {report.at:%Y-%m-%d %H:%M} UTC")
+    yield sentences(
         [*report.data.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
     )
     if report.target:
-        yield _sentences(filter(None, [f"{report.target.sentence}.", report.target.explanation]))
+        yield sentences(filter(None, [f"{report.target.sentence}.", report.target.explanation]))
     yield from _judge(report.judge_vs_human)
     yield from _funnel(report.funnel)
     if report.reviewers:
@@ -57,7 +49,7 @@ def tables(report: JudgeReport) -> Iterator[RenderableType]:
     yield from _missed_errors(report.missed_errors)
     yield from _leaderboard(report.leaderboard)
     yield from _error_analysis(report.error_analysis)
-    yield _sentences(
+    yield sentences(
         ["All intervals are 95%. --json prints every metric, and the reason if a metric has no value."]
     )
 
@@ -75,7 +67,7 @@ def comparison_lines(found: PairedComparison) -> Iterator[str]:
         f"{found.second!r}: {counts['second']:,}; both wrong: {counts['neither']:,}"
     )
     for one in found.criteria:
-        title, difference = _printable(figure_title(one.criterion)), _points(one.difference)
+        title, difference = printable(figure_title(one.criterion)), _points(one.difference)
         yield f"{title}: {difference}, n = {one.difference.n:,}, p = {one.p:.3f} adjusted for all criteria"
     yield from (change.sentence for change in found.changes)
     yield from (found.difference.why, *found.notes) if found.difference.why else found.notes
@@ -90,17 +82,17 @@ def drift_lines(found: Drift) -> Iterator[str]:
     yield f"Changed verdicts: {_share(found.changed)}"
     for scores in found.criteria:
         means = f"mean {scores.first_mean:.2f} → {scores.second_mean:.2f}"
-        yield f"{_printable(figure_title(scores.criterion))}: {means}, shift {_number(scores.shift)}"
+        yield f"{printable(figure_title(scores.criterion))}: {means}, shift {_number(scores.shift)}"
     for one in found.models:
         names = f"{one.second_model} ({found.second}) minus {one.first_model} ({found.first})"
-        yield f"{_printable(names)}: {_points(one.raw)}, without the shift {_points(one.adjusted)}"
+        yield f"{printable(names)}: {_points(one.raw)}, without the shift {_points(one.adjusted)}"
     yield from (change.sentence for change in found.changes)
     yield from (found.shift.why, *found.notes) if found.shift.why else found.notes
 
 
 def gold_tables(found: GoldMeasurement) -> Iterator[RenderableType]:
     """Yield a judge against a gold set."""
-    yield _title(f"Judge of {found.scope.run.name!r} against the gold set {found.gold_set.name!r}")
+    yield heading(f"Judge of {found.scope.run.name!r} against the gold set {found.gold_set.name!r}")
     rows = []
     for basis, figures in found.figures.items():
         for one in figures:
@@ -111,10 +103,10 @@ def gold_tables(found: GoldMeasurement) -> Iterator[RenderableType]:
             )
             rows.append((one.title, basis, _count(one.n), *shares))
     if rows:
-        yield _table(
+        yield TextTable(
             ("Score", "Ratings", "n", "Accuracy", "Kappa", "False pass", "False fail"), rows, texts=2
         )
-    yield _sentences(filter(None, [found.unknown, *found.notes]))
+    yield sentences(filter(None, [found.unknown, *found.notes]))
 
 
 def history_lines(found: History) -> Iterator[RenderableType]:
@@ -130,13 +122,13 @@ def history_lines(found: History) -> Iterator[RenderableType]:
         )
         for point in found.points
     ]
-    yield _table(("Created", "Run", "Judge", "Prompt", "Accuracy", "Changed"), rows, texts=6)
+    yield TextTable(("Created", "Run", "Judge", "Prompt", "Accuracy", "Changed"), rows, texts=6)
 
 
 def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
-    yield _title("Judge vs reviewers")
+    yield heading("Judge vs reviewers")
     if not judge.overall:
-        yield _sentences(["Nobody has scored a record with judge scores yet."])
+        yield sentences(["Nobody has scored a record with judge scores yet."])
         return
     for basis, part in judge.rated:
         yield Text(f"\n{basis.capitalize()} ratings, {_PARTS[part]}")
@@ -145,48 +137,48 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
             shares = (_share(one.accuracy), _number(one.kappa), _number(one.ac1))
             wrong = (_share(one.false_pass), _share(one.false_fail))
             rows.append((one.title, _count(one.n), *shares, *wrong))
-        yield _table(("Score", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail"), rows)
+        yield TextTable(("Score", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail"), rows)
     notes = [judge.unknown, judge.left_out]
     if judge.headline:
         notes.append(judge.headline.accuracy.why)
     if any(one.basis == "assisted" for one in judge.overall):
         notes.append("Assisted reviewers saw the judge's scores, which may overstate its accuracy.")
-    yield _sentences(dict.fromkeys(filter(None, notes)))
+    yield sentences(dict.fromkeys(filter(None, notes)))
 
 
 def _funnel(funnel: Funnel) -> Iterator[RenderableType]:
-    yield _title("Blind review")
-    yield _sentences(funnel.sentences)
+    yield heading("Blind review")
+    yield sentences(funnel.sentences)
 
 
 def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableType]:
-    yield _title("Inter-reviewer agreement")
+    yield heading("Inter-reviewer agreement")
     rows = []
     for one in reviewers:
         alphas = (_number(one.alpha), _number(one.ordinal_alpha))
         rows.append((figure_title(one.criterion), _count(one.unanimous.n), _share(one.unanimous), *alphas))
-    yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
+    yield TextTable(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
 def _alt_test(tests: Iterable[AltTest]) -> Iterator[RenderableType]:
-    yield _title("May the judge replace a reviewer?")
+    yield heading("May the judge replace a reviewer?")
     rows = []
     for one in tests:
         title, answers = figure_title(one.criterion), [answer.outcome for answer in one.answers]
         rows.append((one.judge, title, _count(one.records), _share(one.advantage), *answers))
     epsilons = [f"epsilon {epsilon:g} ({suits})" for epsilon, suits in EPSILONS.items()]
-    yield _table(("Judge", "Score", "Records", "Advantage", *epsilons), rows, texts=2)
+    yield TextTable(("Judge", "Score", "Records", "Advantage", *epsilons), rows, texts=2)
     missing = {
         f"{one.judge}, {figure_title(one.criterion)}, epsilon {answer.epsilon:g}: {answer.missing}"
         for one in tests
         for answer in one.answers[:1]
         if one.criterion is None and answer.missing
     }
-    yield _sentences(sorted(missing))
+    yield sentences(sorted(missing))
 
 
 def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
-    yield _title("Order of two responses")
+    yield heading("Order of two responses")
     headings = ("Criterion", "Judge", "Prompt", "First chosen", "Both orders", "Changed", "Right: first")
     rows = [
         (
@@ -198,14 +190,14 @@ def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
         )
         for one in found
     ]
-    yield _table((*headings, "Second"), rows, texts=3)
-    yield _sentences([note for one in found for note in one.notes])
+    yield TextTable((*headings, "Second"), rows, texts=3)
+    yield sentences([note for one in found for note in one.notes])
 
 
 def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
-    yield _title("Flag reasons")
+    yield heading("Flag reasons")
     if not reasons.families:
-        yield _sentences([reasons.unknown or "No record of the run has a flag reason."])
+        yield sentences([reasons.unknown or "No record of the run has a flag reason."])
         return
     headings = ("Reason", "Flagged", "Ratings", "Wrong", "Precision", "Recall", "Minutes per error")
     rows = []
@@ -215,12 +207,12 @@ def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
         minutes = NOTHING if one.minutes_per_error is None else f"{one.minutes_per_error:,.1f}"
         shares = (_share(one.precision), _share(one.recall))
         rows.append((one.title, flagged, *counts, *shares, minutes, one.advice))
-    yield _table((*headings, "Advice"), rows)
-    yield _sentences(filter(None, [reasons.rule, left_out_sentence(reasons.left_out), reasons.unknown]))
+    yield TextTable((*headings, "Advice"), rows)
+    yield sentences(filter(None, [reasons.rule, left_out_sentence(reasons.left_out), reasons.unknown]))
 
 
 def _flag_choice(choice: FlagChoice) -> Iterator[RenderableType]:
-    yield _title("Flag reasons that can be dropped")
+    yield heading("Flag reasons that can be dropped")
     rows = [
         (
             step.dropped or "none",
@@ -232,12 +224,12 @@ def _flag_choice(choice: FlagChoice) -> Iterator[RenderableType]:
     ]
     if rows:
         limit = f"Below {percent(choice.limit)}?"
-        yield _table(("Dropped", "Error rate among unflagged", "Records to review", limit), rows)
-    yield _sentences([choice.sentence])
+        yield TextTable(("Dropped", "Error rate among unflagged", "Records to review", limit), rows)
+    yield sentences([choice.sentence])
 
 
 def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
-    yield _title("Missed errors")
+    yield heading("Missed errors")
     figures = {
         "Miss rate": missed.miss_rate,
         "Error rate among flagged": missed.flagged_error_rate,
@@ -247,12 +239,12 @@ def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
         (name, _share(figure), NOTHING if figure.value is None else _count(figure.n))
         for name, figure in figures.items()
     ]
-    yield _table(("Figure", "Estimate", "n"), rows)
-    yield _sentences(missed.sentences)
+    yield TextTable(("Figure", "Estimate", "n"), rows)
+    yield sentences(missed.sentences)
 
 
 def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
-    yield _title("Models")
+    yield heading("Models")
     headings = ("Model", "Records", "Judge passes", "Rank", "Reviewers would pass", "Ranks", "Ratings")
     rows = []
     for one in board.models:
@@ -260,77 +252,52 @@ def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
         by_judge = (rate, NOTHING if one.judge_rank is None else str(one.judge_rank))
         by_humans = (_share(one.estimate), _ranks(one), _count(one.ratings))
         rows.append((model_title(one.model), _count(one.records), *by_judge, *by_humans))
-    yield _table(headings, rows)
+    yield TextTable(headings, rows)
     disagreements = (
         f"{pair.behind} before {pair.ahead}, p = {pair.p:.3f}"
         for pair in board.ranking_disagreements
         if pair.is_significant
     )
-    yield _sentences([*board.sentences, *disagreements])
+    yield sentences([*board.sentences, *disagreements])
 
 
 def _error_analysis(analysis: ErrorAnalysis) -> Iterator[RenderableType]:
-    yield _title("Why the judge was wrong")
+    yield heading("Why the judge was wrong")
     rows = [
         (template.template, cause.title, _count(cause.mentions), cause.criteria[0].title)
         for template in analysis.templates
         for cause in template.causes
     ]
     if rows:
-        yield _table(("Prompt", "Cause", "Named", "Most for"), rows, texts=2)
+        yield TextTable(("Prompt", "Cause", "Named", "Most for"), rows, texts=2)
     else:
-        yield _sentences(["No reviewer has named a cause yet."])
-
-
-def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], texts: int = 1) -> Table:
-    """Build a table. Its first `texts` columns are left-aligned text; the others are numbers."""
-    table = Table(box=None, pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < texts else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(_plain, row))
-    return table
-
-
-def _title(text: str) -> Text:
-    return Text(f"\n{_printable(text)}", style="bold")
-
-
-def _sentences(sentences: Iterable[str]) -> Text:
-    return Text("\n").join(map(_plain, sentences))
-
-
-def _plain(text: str) -> Text:
-    return Text(_printable(text))
-
-
-def _printable(text: str) -> str:
-    """Replace control characters: names come from files, and a terminal would obey them."""
-    kept = text.replace("\u00a0", " ")
-    return "".join(character if character.isprintable() else "\ufffd" for character in kept)
+        yield sentences(["No reviewer has named a cause yet."])
 
 
 def _share(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
-    return f"{percent(estimate.value)} ({estimate.low * 100:.0f} to {percent(estimate.high)})"
+    return f"{percent(estimate.value)} ({rounded(100 * estimate.low)} to {percent(estimate.high)})"
 
 
 def _points(estimate: Estimate) -> str:
     """Format a difference of two shares in percentage points."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
-    rounded = (round(100 * one) for one in (estimate.value, estimate.low, estimate.high))
-    value, low, high = (f"{one:+d}" if one else "0" for one in rounded)
+    value, low, high = (_signed(100 * one) for one in (estimate.value, estimate.low, estimate.high))
     return f"{value} points ({low} to {high})"
+
+
+def _signed(number: float) -> str:
+    text = rounded(number)
+    return text.lstrip("-") if not text.strip("-0") else text if number < 0 else f"+{text}"
 
 
 def _number(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
-    # Adding 0 turns -0.00 into 0.00.
-    value, low, high = (round(one, 2) + 0 for one in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    value, low, high = (rounded(one, 2) for one in (estimate.value, estimate.low, estimate.high))
+    return f"{value} ({low} to {high})"
 
 
 def _count(count: int) -> str:

@@ -1,9 +1,24 @@
 """Word counts, shares and names in sentences for people."""
 
+from decimal import ROUND_HALF_UP, Decimal
+
+
+def rounded(number: float, digits: int = 0) -> str:
+    """Round a number as people do, away from zero in the middle: "13" for 12.5, and "1,000" for 999.5."""
+    # Without the error of binary fractions, which would round 100 * 0.145 down.
+    exact = Decimal(repr(round(float(number), 9)))
+    # Adding 0 turns -0 into 0.
+    return f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP) + 0:,f}"
+
+
+def per_day(number: float) -> str:
+    """Format work per day, with a decimal unless it is 0: "30.5", "12"."""
+    return rounded(number, 1).removesuffix(".0")
+
 
 def percent(share: float) -> str:
     """Format a share from 0 to 1: "49%"."""
-    return f"{share * 100:.0f}%"
+    return f"{rounded(100 * share)}%"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

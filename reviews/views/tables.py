@@ -11,6 +11,7 @@ from cognireview.types.estimates import Estimate
 from reviews.exports.formats import CONTENT_TYPES, csv_row
 from reviews.http.streaming import download
 from reviews.models import Evaluation
+from reviews.records.wording import rounded
 from reviews.templatetags import times
 
 _MOST_UNFOLDED = 12
@@ -168,7 +169,7 @@ def percent(part: int, whole: int, url: str = "") -> Cell:
         return NOTHING
     share = 100 * part / whole
     note = f"{part:,} of {whole:,}"
-    return Cell(f"{share:.0f}%", round(share, 4), url if part else "", note, is_percent=True)
+    return Cell(f"{rounded(share)}%", round(share, 4), url if part else "", note, is_percent=True)
 
 
 # The parts of an estimate in a CSV file.
@@ -184,7 +185,7 @@ def share(estimate: Estimate, url: str = "", *, sign: str = "") -> Cell:
     With `sign` "+", it is a difference of two shares, in percentage points.
     """
     digits = 1 if estimate.n >= _MANY else 0
-    return _estimated(estimate, 100, f"{sign},.{digits}f", " points" if sign else "%", url)
+    return _estimated(estimate, 100, digits, url, sign=sign, unit=" points" if sign else "%")
 
 
 def prominent(cell: Cell) -> Cell:
@@ -196,12 +197,12 @@ def prominent(cell: Cell) -> Cell:
     return Cell(NOTHING.text, note=f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}", why=why)
 
 
-def figure(estimate: Estimate, pattern: str = ",.2f", url: str = "") -> Cell:
-    """Return a cell with an estimate that is not a share. `pattern` is a format specification."""
-    return _estimated(estimate, 1, pattern, "", url)
+def figure(estimate: Estimate, url: str = "", *, digits: int = 2, sign: str = "") -> Cell:
+    """Return a cell with an estimate that is not a share. With `sign` "+", it is a difference."""
+    return _estimated(estimate, 1, digits, url, sign=sign)
 
 
-def _estimated(estimate: Estimate, times: int, pattern: str, unit: str, url: str) -> Cell:
+def _estimated(estimate: Estimate, times: int, digits: int, url: str, *, sign: str, unit: str = "") -> Cell:
     value, low, high = (
         None if one is None else times * one for one in (estimate.value, estimate.low, estimate.high)
     )
@@ -210,9 +211,9 @@ def _estimated(estimate: Estimate, times: int, pattern: str, unit: str, url: str
         return Cell(NOTHING.text, None, why=estimate.why, parts=parts, is_percent=times == 100)
     between = ""
     if low is not None and high is not None:
-        between = f"{_formatted(low, pattern)} to {_formatted(high, pattern)}{unit}, "
+        between = f"{_formatted(low, digits, sign)} to {_formatted(high, digits, sign)}{unit}, "
     note = f"{between}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{estimate.n:,}"
-    text = f"{_formatted(value, pattern)}{unit}"
+    text = f"{_formatted(value, digits, sign)}{unit}"
     return Cell(text, _rounded(value), url, note, why=estimate.why, parts=parts, is_percent=times == 100)
 
 
@@ -221,10 +222,15 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 4)
 
 
-def _formatted(number: float, pattern: str) -> str:
-    """Format a number with a typographic minus, and without a sign if it rounds to 0."""
-    text = f"{number:{pattern}}"
-    return text.lstrip("+-") if not text.strip("+-0.,") else text.replace("-", "\N{MINUS SIGN}")
+def _formatted(number: float, digits: int, sign: str) -> str:
+    """Format a number with a typographic minus, and without a sign if it rounds to 0.
+
+    With `sign` "+", positive numbers have a sign, too.
+    """
+    text = rounded(abs(number), digits)
+    if not text.strip("0."):
+        return text
+    return f"\N{MINUS SIGN}{text}" if number < 0 else f"{sign}{text}"
 
 
 def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:

@@ -12,7 +12,8 @@ from reviews.management.arguments import add_output, clean_name, find_run, not_f
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.output_files import write_with_retry
-from reviews.management.report_tables import gold_tables, print_parts
+from reviews.management.report_tables import gold_tables
+from reviews.management.text_tables import print_parts
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import read_blocks

@@ -23,7 +23,8 @@ from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
-from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, print_parts, tables
+from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
+from reviews.management.text_tables import print_parts
 from reviews.models import Run
 
 

@@ -1,19 +1,18 @@
 """`manage.py review_plan RUN [--target POINTS] [--serve | --stop]`."""
 
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from reviews.judge import planning, review_plan
-from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET, JudgePlan, points
+from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET, JudgePlan
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters
+from reviews.management.text_tables import TextTable, print_parts
 from reviews.rubric.run_settings import InvalidSettings
 
 
@@ -68,17 +67,17 @@ class Command(BaseCommand):
 
 
 def _print(plan: JudgePlan) -> None:
-    console = Console(file=sys.stdout, highlight=False, markup=False)
     if plan.cells:
-        table = Table("Judge", "Prompt", "Model", "Verdict", "Flag", "Records", "Blind", "More", box=None)
-        for one in sorted(plan.cells, key=lambda one: -one.more):
-            cell, flag = one.cell, "flagged" if one.cell.is_flagged else "unflagged"
-            names = (cell.judge, cell.template, cell.model or "no model", cell.verdict, flag)
-            table.add_row(*names, *(f"{number:,}" for number in (one.records, one.ratings, one.more)))
-        console.print(table)
-    for sentence in plan.sentences:
-        console.print(sentence, soft_wrap=True)
-    if plan.cells:
-        console.print(
-            f"Blind reviews to add for ±{points(plan.target)} points: {plan.more:,}.", soft_wrap=True
-        )
+        print_parts([_table(plan)])
+    total = [f"Blind reviews to add: {plan.more:,}."] if plan.cells else []
+    print_parts(map(Text, [*plan.sentences, *total]), wraps=False)
+
+
+def _table(plan: JudgePlan) -> TextTable:
+    headings = ("Judge", "Prompt", "Model", "Verdict", "Flag", "Records", "Blind ratings", "More")
+    rows = []
+    for one in sorted(plan.cells, key=lambda one: -one.more):
+        cell, flag = one.cell, "flagged" if one.cell.is_flagged else "unflagged"
+        names = (cell.judge, cell.template, cell.model or "no model", cell.verdict, flag)
+        rows.append((*names, *(f"{number:,}" for number in (one.records, one.ratings, one.more))))
+    return TextTable(headings, rows, texts=5)

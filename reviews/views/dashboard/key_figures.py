@@ -13,7 +13,7 @@ from reviews.dashboard.pace import Pace, WorkPerDay
 from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
 from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
-from reviews.records.wording import counted
+from reviews.records.wording import counted, per_day
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
 
@@ -54,7 +54,7 @@ def _progress(scope: DashboardFilters) -> list[KeyFigure]:
     decisions = team_pace.decisions_by_day(scope.selection)
     week_before = ""
     if decisions.pace_before.per_day is not None:
-        week_before = f"{number(decisions.pace_before.per_day)} a day the week before"
+        week_before = f"{per_day(decisions.pace_before.per_day)} a day the week before"
     paces = scope.paces
     records = team_pace.together(one.workload for one in paces)
     left, to_review = (sum(getattr(one.progress, name) for one in paces) for name in ("left", "to_review"))
@@ -87,7 +87,7 @@ def _pace(scope: DashboardFilters, pace: Pace) -> Cell:
         return Cell("No pace yet", note="no decisions in 7 days")
     url = _decisions(scope, pace.first, pace.last)
     return Cell(
-        f"{number(pace.per_day)} a day",
+        f"{per_day(pace.per_day)} a day",
         pace.per_day,
         url,
         f"{counted(pace.total, 'decision')} {working_days(pace)}",
@@ -108,7 +108,8 @@ def finish_cell(left: int, records: WorkPerDay, url: str = "") -> Cell:
         return Cell("Nothing left", None)
     if pace.per_day is None:
         return Cell("No pace yet", None, note="no records finished in 7 days")
-    assumed = f"at {number(pace.per_day)} records a day, {working_days(pace)}"
+    records_a_day = "1 record" if pace.per_day == 1 else f"{per_day(pace.per_day)} records"
+    assumed = f"at {records_a_day} a day, {working_days(pace)}"
     day = records.finish(left)
     if day is None:
         return Cell("Over 10 years", None, url, assumed)
@@ -130,11 +131,6 @@ def day_words(day: dt.date) -> str:
     year = "" if day.year == today().year else f" {day.year}"
     text = f"{day:%a} {day.day} {day:%b}{year}"
     return text.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def number(value: float) -> str:
-    """Format a number a day: with a decimal below 10, unless that is 0."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
 
 def _decisions(scope: DashboardFilters, first: dt.date, last: dt.date) -> str:
@@ -196,7 +192,7 @@ def with_base(cell: Cell, n: int, url: str = "") -> Cell:
 
 
 def _share_before(part: int, whole: int, when: str) -> str:
-    return f"{part / whole:.0%} {when}, of {whole:,}" if whole else ""
+    return f"{percent(part, whole).text} {when}, of {whole:,}" if whole else ""
 
 
 def duration(seconds: float | None) -> Cell:

@@ -10,6 +10,7 @@ from reviews.dashboard.daily_counts import CriterionOverrides
 from reviews.dashboard.reviewer_activity import DEFINITIONS
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, PairAgreement
 from reviews.records.scores import criterion_title
+from reviews.records.wording import rounded
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.tables import overriding_url
 from reviews.views.tables import FEWEST, Cell
@@ -101,10 +102,15 @@ def _sum_of(name: str, found: list[CriterionOverrides]) -> CriterionOverrides:
 
 
 def _overrides(overrides: CriterionOverrides, scope: DashboardFilters) -> Shaded:
-    rate = round(100 * overrides.overridden / overrides.judged)
+    rate = _rate(overrides.overridden, overrides.judged)
     url = overriding_url(overrides, scope) if overrides.overridden else ""
     shade = sum(rate >= low for low in _SHADES) if overrides.judged >= FEWEST else 0
     return Shaded(Cell(f"{rate}%", rate, url, f"n\N{NO-BREAK SPACE}{overrides.judged:,}"), shade)
+
+
+def _rate(part: int, whole: int) -> int:
+    """Return a share in percent."""
+    return int(rounded(100 * part / whole))
 
 
 def agreement(scope: DashboardFilters) -> Matrix:
@@ -142,7 +148,7 @@ def _pair(pair: PairAgreement | None, scope: DashboardFilters) -> Shaded:
     note = f"n\N{NO-BREAK SPACE}{pair.records:,}"
     if pair.records < FEWEST_RECORDS:
         return Shaded(Cell("", None, "", note))
-    rate = round(100 * pair.same / pair.scores)
+    rate = _rate(pair.same, pair.scores)
     url = scope.address(reverse("decisions"), reviewer=pair.one.username, other=pair.other.username)
     # The less two people agree, the darker.
     shade = sum(100 - rate >= low for low in _SHADES)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from reviews import days
 from reviews.dashboard.daily_counts import day_figures
 from reviews.models import User
+from reviews.records.wording import per_day
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.dashboard.key_figures import number
 
 #: The width of a chart in its own units; a bar and its gap share it evenly.
 WIDTH, HEIGHT = 240, 48
@@ -42,7 +42,7 @@ class Sparkline(NamedTuple):
 
     @property
     def per_day(self) -> str:
-        return number(self.done / self.days)
+        return per_day(self.done / self.days)
 
 
 class SmallMultiples(NamedTuple):

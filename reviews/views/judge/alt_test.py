@@ -6,13 +6,13 @@ from cognireview.types.report_parts import AltTest, Epsilon
 from reviews.judge import alt_test
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.alt_test import DEFINITIONS, EPSILONS
-from reviews.records.wording import counted
+from reviews.records.wording import counted, percent
 from reviews.statistics.alt_test import FEWEST_RECORDS
 from reviews.views.dot_plots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Section, Tone, linked, precisely
 from reviews.views.judge.tables import estimate_column
-from reviews.views.tables import Cell, Column, Table, count, percent, share, text_columns, words
+from reviews.views.tables import Cell, Column, Table, count, share, text_columns, words
 
 _TITLE = "May the judge replace a reviewer?"
 _HELP = (
@@ -128,8 +128,8 @@ def answers_table(found: Sequence[AltTest]) -> Table:
 def _outcome(answer: Epsilon) -> Cell:
     if answer.winning_rate is None:
         return Cell(answer.outcome, answer.outcome, why=answer.missing)
-    rate = percent(len(answer.replaces), answer.tested).note
-    return Cell(answer.outcome, answer.outcome, note=f"close to {rate}", why=answer.missing)
+    close = f"close to {len(answer.replaces):,} of {answer.tested:,}"
+    return Cell(answer.outcome, answer.outcome, note=close, why=answer.missing)
 
 
 def reviewers_table(found: Sequence[AltTest]) -> Table:
@@ -156,4 +156,4 @@ def reviewers_table(found: Sequence[AltTest]) -> Table:
 
 
 def _rate(value: float) -> Cell:
-    return Cell(f"{100 * value:.0f}%", round(value, 4))
+    return Cell(percent(value), round(value, 4))

@@ -206,7 +206,7 @@ def _criteria(found: Drift) -> Table:
             count(one.pairs),
             _mean(one.first_mean),
             _mean(one.second_mean),
-            figure(one.shift, "+,.2f"),
+            figure(one.shift, sign="+"),
         ]
         for one in found.criteria
     ]

@@ -89,7 +89,7 @@ def flag_figures(found: MissedErrors, filters: JudgeFilters) -> list[tuple[Colum
     return [
         (explained_column(definitions, "miss_rate", "Miss rate"), share(found.miss_rate, missed)),
         (explained_column(definitions, "flag_recall", "Flag recall"), share(found.flag_recall, every)),
-        (explained_column(definitions, "missed", "Missed errors"), figure(found.missed, ",.0f", missed)),
+        (explained_column(definitions, "missed", "Missed errors"), figure(found.missed, missed, digits=0)),
         (
             explained_column(definitions, "flagged_error_rate", "Error rate among flagged"),
             share(found.flagged_error_rate, caught),

@@ -14,7 +14,7 @@ from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.planning import JudgePlan
 from reviews.queue.progress import run_progress, waiting_for_others
-from reviews.records.wording import counted, quoted
+from reviews.records.wording import counted, percent, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.statistics.intervals import complement
 from reviews.views.judge import confusion, tables
@@ -65,7 +65,7 @@ def _confusions(verdict: AccuracyFigures, filters: JudgeFilters) -> Iterator[Mar
     for crossing, part in pairs[:_MOST_MARKS]:
         ratings = counted(int(crossing.cell.value or 0), "rating")
         of_all = "records" if verdict.basis == "blind" else "decisions"
-        text = ratings if part is None or verdict.n < FEWEST else f"{100 * part:.0f}% of {of_all} ({ratings})"
+        text = ratings if part is None or verdict.n < FEWEST else f"{percent(part)} of {of_all} ({ratings})"
         yield Mark(crossing.title, text, crossing.cell.url)
 
 
@@ -93,7 +93,7 @@ def missed_error_cards(filters: JudgeFilters) -> Iterator[Card]:
     marks = []
     if found.missed.value is not None and found.missed.n >= FEWEST:
         marks = [
-            Mark("Missed errors", figure(found.missed, ",.0f").words, wrong),
+            Mark("Missed errors", figure(found.missed, digits=0).words, wrong),
             Mark("Wrong verdicts among unflagged records", share(found.miss_rate).words, wrong),
         ]
     missed = complement(found.flag_recall)
