@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from cognireview.operations import outage
 from reviews.audit import log
-from reviews.database.statements import execute, fetch_all
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import Import, ImportProgress, Run
 from reviews.queue import progress as queue_progress
 
@@ -108,7 +108,7 @@ def _of_jobs() -> Iterator[Metric]:
     for labels, number in found.items():
         jobs.add_metric(labels, number)
     yield jobs
-    [(alive,)] = fetch_all(_WORKERS, [settings.STALLED_WORKER_SECONDS])
+    alive = fetch_value(_WORKERS, [settings.STALLED_WORKER_SECONDS])
     yield GaugeMetricFamily("cognireview_workers", "Job workers with a recent heartbeat.", value=alive)
 
 

@@ -4,10 +4,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from reviews.api.saved_decision import _SUBMISSIONS
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims
 from tests.load import imports, invariants, recounts
@@ -122,8 +122,7 @@ class TestChecks:
     def test_checks_find_a_wrong_count(self, statement: str, what: str, ana: User) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_1"), ana)
         assert list(recounts.check_counts()) == []
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
+        execute(statement)
         assert what in "\n".join(recounts.check_counts())
 
     def test_checks_find_an_exported_line_with_another_decision(self, ana: User, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from cognireview.environment import BASE_DIR
 from reviews import tasks
+from reviews.database.statements import execute, fetch_all, fetch_one, fetch_value
 from reviews.exports import jobs, output, stored_files
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
@@ -72,10 +73,8 @@ def test_queued_imports_occupy_no_worker(max: User) -> None:
     for number in range(2):
         upload(max, [line(f"eval_{number}")])
     found = []
-    with connection.cursor() as cursor:
-        for _ in range(2):
-            cursor.execute("SELECT args FROM procrastinate_fetch_job_v2(NULL, NULL)")
-            found += cursor.fetchall()
+    for _ in range(2):
+        found += fetch_all("SELECT args FROM procrastinate_fetch_job_v2(NULL, NULL)")
     first, nothing = (args for (args,) in found)
     assert "import_id" in first
     assert nothing is None
@@ -134,8 +133,7 @@ def lose_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, ti
 
     def lose(*arguments: Any) -> Any:
         if next(left, None) is not None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return function(*arguments)
 
     monkeypatch.setattr(module, name, lose)
@@ -168,13 +166,10 @@ def test_periodic_job_of_a_dead_worker_that_is_queued_again_does_not_hold_up_oth
 
 def give_jobs_to_a_dead_worker() -> None:
     """Let all jobs look as if a worker that died an hour ago had begun them."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
-            " RETURNING id"
-        )
-        [dead] = cursor.fetchone() or [0]
-        cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])
+    [dead] = fetch_one(
+        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
+    ) or [0]
+    execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])
 
 
 class TestCancelling:
@@ -354,8 +349,8 @@ def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySett
 @contextmanager
 def locked_table(names: str) -> Iterator[None]:
     """Lock tables from before a worker writes to them to the end of the block, which begins as it waits."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
+    with transaction.atomic():
+        execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
         assert eventually(somebody_waits)
         yield
 
@@ -364,14 +359,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a worker, and wait until it counts as dead."""
     process.kill()
     process.wait()
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
+    execute("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'")
 
 
 def somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return cursor.fetchone() == (True,)
+    return fetch_value("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)") is True
 
 
 def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from reviews.database.statements import execute, fetch_all
+from reviews.database.statements import execute, fetch_value
 
 
 class Lock(StrEnum):
@@ -58,5 +58,4 @@ def try_acquire_text(text: str) -> bool:
 
 
 def _try(statement: str, text: str) -> bool:
-    [(acquired,)] = fetch_all(statement, [text])
-    return bool(acquired)
+    return bool(fetch_value(statement, [text]))

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from cognireview.types.files import ConflictingDecision
 from reviews.database.pagination import Page, page_by_key
 from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_all
+from reviews.database.statements import fetch_value
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric
@@ -69,8 +69,7 @@ class ConflictComparison:
 @prepared_statements()
 def count_open(run: Run) -> int:
     """Count the open conflicts of a run."""
-    [(count,)] = fetch_all(_COUNT_OPEN, [run.pk])
-    return int(count)
+    return int(fetch_value(_COUNT_OPEN, [run.pk]))
 
 
 def load_page(run: Run, *, after: str = "", size: int | None = None) -> Page[ConflictComparison]:

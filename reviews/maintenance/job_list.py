@@ -18,7 +18,7 @@ from procrastinate.exceptions import JobAborted
 from cognireview.operations import outage
 from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
-from reviews.database.statements import fetch_all, fetch_one
+from reviews.database.statements import fetch_all, fetch_value
 from reviews.exports import jobs as export_jobs
 from reviews.imports import jobs as import_jobs
 from reviews.models import Export, Import, JobError, User, WebhookDelivery
@@ -152,8 +152,7 @@ def list_jobs(*, kind: str = "", state: str = "", offset: int = 0, limit: int) -
 
 def new_failures() -> int:
     """Return the number of failed jobs that were not dismissed."""
-    row = fetch_one(_NEW_FAILURES, _TASKS)
-    return int(row[0]) if row else 0
+    return int(fetch_value(_NEW_FAILURES, _TASKS))
 
 
 def periodic_jobs() -> list[PeriodicJob]:
@@ -241,8 +240,7 @@ def _cancel_background(pk: int, actor: User) -> bool:
 def _lock_background(pk: int, status: str) -> str:
     """Lock a job of procrastinate in a status. Return the name of its task, or an empty string."""
     statement = "SELECT task_name FROM procrastinate_jobs WHERE id = %s AND status::text = %s FOR UPDATE"
-    row = fetch_one(statement, [pk, status])
-    return str(row[0]) if row else ""
+    return str(fetch_value(statement, [pk, status]) or "")
 
 
 _RETRY: dict[str, Callable[[int, User], bool]] = {

@@ -14,7 +14,7 @@ from cognireview.operations.disk_full import RESERVE
 from cognireview.types import site
 from cognireview.types.site import Check, Worker
 from reviews.database import replica
-from reviews.database.statements import fetch_all
+from reviews.database.statements import fetch_all, fetch_value
 from reviews.http.health import not_ready_reason
 from reviews.maintenance import job_list
 from reviews.maintenance.backups import last_backup
@@ -67,8 +67,8 @@ def describe_system(now: dt.datetime) -> System:
     return System(
         version=version("cognireview"),
         database=_database(),
-        database_size=fetch_all("SELECT pg_database_size(current_database())")[0][0],
-        parts={name: fetch_all(_SIZE, [list(tables)])[0][0] for name, tables in _TABLES.items()},
+        database_size=fetch_value("SELECT pg_database_size(current_database())"),
+        parts={name: fetch_value(_SIZE, [list(tables)]) for name, tables in _TABLES.items()},
         disk_free=disk.free,
         disk_total=disk.total,
         workers=workers,
@@ -83,7 +83,7 @@ _STATUSES = {"queued": "todo", "running": "doing"}
 
 def _database() -> str:
     kind = "PostgreSQL server" if settings.ENVIRONMENT.database_url else "Embedded PostgreSQL"
-    return f"{kind} {fetch_all('SHOW server_version')[0][0].partition(' ')[0]}"
+    return f"{kind} {fetch_value('SHOW server_version').partition(' ')[0]}"
 
 
 def _checks(

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_all
+from reviews.database.statements import fetch_all, fetch_value
 from reviews.models import IndependentReview, Reveal, Run, RunCount, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES
@@ -103,8 +103,7 @@ def number_of_records() -> Combinable:
 def count_records(run: Run) -> int:
     """Return the number of all records of a run."""
     statement = "SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %s"
-    [(records,)] = fetch_all(statement, [run.pk])
-    return int(records)
+    return int(fetch_value(statement, [run.pk]))
 
 
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:

@@ -30,7 +30,7 @@ from django.db.models.expressions import Combinable
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events, reveals
-from reviews.database.statements import fetch_one
+from reviews.database.statements import fetch_value
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
@@ -195,5 +195,4 @@ def blind_feasibility(run: Run) -> BlindFeasibility:
     answered: int | None = counts.aggregate(sum=Sum("answered"))["sum"]
     if answered:
         return BlindFeasibility(answered, by_context=False)
-    (by_context,) = fetch_one(_ANSWER_IN_CONTEXT, {"run": run.pk}) or (False,)
-    return BlindFeasibility(answered, by_context)
+    return BlindFeasibility(answered, by_context=bool(fetch_value(_ANSWER_IN_CONTEXT, {"run": run.pk})))

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import Sum
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_one
+from reviews.database.statements import fetch_value
 from reviews.models import Evaluation, Run, Stratum, StratumCount
 from reviews.records.status import NOT_REQUIRED
 from reviews.search.facets import NO_VERDICT, READ_VERDICT
@@ -134,5 +134,4 @@ def why_not_counted(run: Run) -> str:
     While an import is only partly counted, the counts are of an older state of the run. Ask before the counts
     are read: an import that commits in between then leaves counts that were complete when this was asked.
     """
-    (is_counted,) = fetch_one(IS_COUNTED, {"run": run.pk}) or (False,)
-    return "" if is_counted else NOT_COUNTED
+    return "" if fetch_value(IS_COUNTED, {"run": run.pk}) else NOT_COUNTED

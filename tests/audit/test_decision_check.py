@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from reviews.audit import decision_check
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import blind_scoring, decisions, escalations, independent_reviews, undo
@@ -23,8 +24,7 @@ PROTECTED = ("audit_event", "audit_seal", "review", "withdrawal", "blind_scores"
 
 
 def found() -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
     return list(decision_check.find_differences())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from allauth.usersessions.models import UserSession
 from django.conf import LazySettings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from reviews.accounts import api_tokens, one_time_links, people, sessions
@@ -13,6 +13,7 @@ from reviews.audit import events
 from reviews.audit.events import NoTransaction
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.selection import WorkSelection
+from reviews.database.statements import execute
 from reviews.exports import jobs, output
 from reviews.imports import uploads
 from reviews.models import AuditEvent, AuditSeal, Evaluation, Review, Run, User
@@ -63,9 +64,8 @@ class TestRecord:
 def review(ana: User) -> Review:
     """A review and its one audit event."""
     review = decide(EvaluationFactory.create(), ana)
-    with connection.cursor() as cursor:
-        # Otherwise pending constraint checks refuse TRUNCATE before the trigger does.
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    # Otherwise pending constraint checks refuse TRUNCATE before the trigger does.
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
     return review
 
 
@@ -93,17 +93,11 @@ class TestAppendOnly:
     def test_append_only_table_refuses_sql_that_changes_it(
         self, review: Review, table: str, key: str, operation: str, statement: str
     ) -> None:
-        with connection.cursor() as cursor:
-            self.refused(table, operation, lambda: cursor.execute(statement.format(table=table, key=key)))
+        self.refused(table, operation, lambda: execute(statement.format(table=table, key=key)))
 
     def test_append_only_table_is_not_truncated_through_a_table_it_refers_to(self, review: Review) -> None:
-        with connection.cursor() as cursor:
-            self.refused(
-                "audit_event", "TRUNCATE", lambda: cursor.execute("TRUNCATE audit_event, person CASCADE")
-            )
-            self.refused(
-                "(review|audit_event|audit_seal)", "TRUNCATE", lambda: cursor.execute("TRUNCATE run CASCADE")
-            )
+        self.refused("audit_event", "TRUNCATE", lambda: execute("TRUNCATE audit_event, person CASCADE"))
+        self.refused("(review|audit_event|audit_seal)", "TRUNCATE", lambda: execute("TRUNCATE run CASCADE"))
 
     def test_append_only_row_refuses_the_orm(self, review: Review) -> None:
         event = AuditEvent.objects.get()

@@ -11,6 +11,7 @@ from django.utils import timezone
 from reviews.audit import events
 from reviews.audit.client import request_from
 from reviews.audit.listing import EventFilter, event_pages, find_run, list_events
+from reviews.database.statements import execute, fetch_all
 from reviews.models import AuditEvent, Run, User
 from reviews.queue.members import configure_members
 from reviews.runs import deletion
@@ -37,12 +38,11 @@ def logged(ana: User, bo: User, max: User) -> list[AuditEvent]:
         made.append(events.record("claim", actor=bo, run=RunFactory.create(name="other")))
     made.append(events.record("login failed", actor=None, username="ana"))
     begin = timezone.now() - dt.timedelta(days=1)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
-        for hour, event in enumerate(made):
-            event.at = begin + dt.timedelta(hours=hour)
-            cursor.execute("UPDATE audit_event SET at = %s WHERE id = %s", [event.at, event.pk])
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
+    for hour, event in enumerate(made):
+        event.at = begin + dt.timedelta(hours=hour)
+        execute("UPDATE audit_event SET at = %s WHERE id = %s", [event.at, event.pk])
     return made
 
 
@@ -95,18 +95,16 @@ class TestPages:
         assert len(list_events(EventFilter(), max, after=after).rows) == 1
 
     def test_page_needs_no_count_and_no_sort(self, max: User) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute("SET LOCAL enable_sort = off")
-            for wanted in (
-                "true", "actor_id = 1", "action = 'claim'", "run_id = 1", "address = '192.0.2.1'",
-                "detail ->> 'username' = 'ana' AND detail ? 'username'",
-            ):  # fmt: skip
-                order = f"EXPLAIN SELECT * FROM audit_event WHERE {wanted} ORDER BY at DESC, id DESC LIMIT 51"
-                cursor.execute(order)
-                plan = "\n".join(row[0] for row in cursor.fetchall())
-                assert "Index Scan Backward" in plan, plan
-                assert "Sort" not in plan, plan
+        execute("SET LOCAL enable_seqscan = off")
+        execute("SET LOCAL enable_sort = off")
+        for wanted in (
+            "true", "actor_id = 1", "action = 'claim'", "run_id = 1", "address = '192.0.2.1'",
+            "detail ->> 'username' = 'ana' AND detail ? 'username'",
+        ):  # fmt: skip
+            order = f"EXPLAIN SELECT * FROM audit_event WHERE {wanted} ORDER BY at DESC, id DESC LIMIT 51"
+            plan = "\n".join(row[0] for row in fetch_all(order))
+            assert "Index Scan Backward" in plan, plan
+            assert "Sort" not in plan, plan
 
     @pytest.mark.slow
     def test_rare_pair_of_frequent_filters_reads_no_other_event(
@@ -123,10 +121,9 @@ class TestPages:
             )
             for number in range(4_000)
         )
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE audit_event")
-            for other in ("seqscan", "bitmapscan", "sort"):
-                cursor.execute(f"SET LOCAL enable_{other} = off")
+        execute("ANALYZE audit_event")
+        for other in ("seqscan", "bitmapscan", "sort"):
+            execute(f"SET LOCAL enable_{other} = off")
         for wanted in (
             EventFilter(person=ana, actions=["skip"]),
             EventFilter(person=lea, actions=["skip"]),

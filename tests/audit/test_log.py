@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import InternalError, connection, transaction
@@ -15,6 +14,7 @@ from reviews.audit import hash_chain
 from reviews.audit import log as audit_log
 from reviews.audit.client import request_from
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head
+from reviews.database.statements import execute
 from reviews.models import AuditEvent, AuditSeal, Import, Run, User
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
@@ -25,11 +25,6 @@ pytestmark = pytest.mark.django_db
 
 Capture = pytest.CaptureFixture[bytes]
 NOT_SEALED = "does not match its seal: the event was altered or replaced"
-
-
-def execute(statement: str, *parameters: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
 
 
 def seal() -> None:
@@ -143,7 +138,7 @@ def tamper(events: list[int]) -> Callable[..., None]:
     def run(statement: str, *parameters: object) -> None:
         for table in ("audit_event", "audit_seal"):
             execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-        execute(statement, *parameters)
+        execute(statement, parameters)
 
     return run
 

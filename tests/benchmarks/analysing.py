@@ -16,8 +16,9 @@ from reviews.dashboard import (
     spot_checks,
 )
 from reviews.dashboard.selection import WorkSelection
+from reviews.database.statements import execute
 from reviews.models import Run, User
-from tests.benchmarks import database, reviewing
+from tests.benchmarks import reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
 
 RECORDS, REVIEWS = 1_000_000, 300_000
@@ -136,12 +137,12 @@ def _filled(scale: float) -> tuple[Run, list[User]]:
         "count": max(int(REVIEWS * scale), 300),
     }
     # Skip the triggers, which would count the reviews one by one.
-    database.execute("SET session_replication_role = replica")
+    execute("SET session_replication_role = replica")
     for statement in (_REVIEWS, _COUNTS, _WORK_DAYS, _BLIND, _IN_FORCE, _EVENTS, _OVERTURNED):
-        database.execute(statement, values)
-    database.execute("RESET session_replication_role")
-    database.execute("VACUUM ANALYZE")
-    database.execute("CHECKPOINT")
+        execute(statement, values)
+    execute("RESET session_replication_role")
+    execute("VACUUM ANALYZE")
+    execute("CHECKPOINT")
     return run, people
 
 

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
-from tests.benchmarks import database
+from reviews.database.statements import execute, fetch_all
 from tests.benchmarks.measuring import Figure, alternating, peak_memory
 
 EVENTS = 1_000_000
@@ -36,8 +36,8 @@ def verification(scale: float) -> Iterator[Figure]:
     """Fill the log, then alternate its verification with a plain SELECT of its events."""
     count = max(int(EVENTS * scale), 1_000)
     for _ in range(0, count, BATCH):
-        database.execute(_ADD, [min(BATCH, count)])
-    database.execute("VACUUM ANALYZE")
+        execute(_ADD, [min(BATCH, count)])
+    execute("VACUUM ANALYZE")
     taken, limit = alternating(_verify, _select)
     yield Figure(
         f"verify {count:,} events, against SELECT", f"{taken:.1f} s", f"{limit:.1f} s", taken / limit, most=6
@@ -54,9 +54,8 @@ def _verify() -> None:
 
 def _select() -> None:
     """Read all events in order, as bytes, and discard them."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("DECLARE events NO SCROLL CURSOR FOR SELECT * FROM audit_event ORDER BY id")
+    with transaction.atomic():
+        execute("DECLARE events NO SCROLL CURSOR FOR SELECT * FROM audit_event ORDER BY id")
         while True:
-            cursor.execute("FETCH 2000 FROM events")
-            if not cursor.fetchall():
+            if not fetch_all("FETCH 2000 FROM events"):
                 return

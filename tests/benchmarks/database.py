@@ -7,6 +7,7 @@ from pathlib import Path
 from django.db import connection, transaction
 from psycopg import sql
 
+from reviews.database.statements import execute
 from reviews.imports import bulk_insert, importer
 from reviews.models import Evaluation, Import, User
 from reviews.storage import chunks, copy_encoding
@@ -51,11 +52,6 @@ _REMOVE = """
     DELETE FROM import_sums USING import JOIN run ON run.id = run_id
         WHERE import.id = source_id AND run.name = %(run)s;
 """
-
-
-def execute(statement: str, parameters: object = None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)  # type: ignore[arg-type]
 
 
 def empty() -> None:

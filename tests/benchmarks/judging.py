@@ -10,6 +10,7 @@ from django.db.models import Max
 from cognireview.types import report_parts as parts
 from cognireview.types.encoding import encode
 from reviews.audit import events
+from reviews.database.statements import execute
 from reviews.judge import (
     accuracy,
     data_summary,
@@ -27,7 +28,7 @@ from reviews.judge import (
 from reviews.judge.drilldown import RatingFilter
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
-from tests.benchmarks import database, reviewing
+from tests.benchmarks import reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
 
 RECORDS, REVIEWS = 1_000_000, 300_000
@@ -197,18 +198,18 @@ def _filled(scale: float) -> Run:
     people = [User.objects.get_or_create(username=f"reviewer{number}")[0] for number in range(REVIEWERS)]
     for person in people:
         person.groups.add(Group.objects.get(name="reviewer"))
-    database.execute(_STRATA, {"run": run.pk})
-    database.execute(_COUNTS, {"run": run.pk, "count": records})
+    execute(_STRATA, {"run": run.pk})
+    execute(_COUNTS, {"run": run.pk, "count": records})
     # Skip the triggers, which would count the reviews one by one.
-    database.execute("SET session_replication_role = replica")
+    execute("SET session_replication_role = replica")
     values = _values(run, 0, max(int(REVIEWS * scale), 300))
     for statement in (_REVIEWS, _IN_FORCE, _BLIND):
-        database.execute(statement, values)
+        execute(statement, values)
     for statement in (_PAIRS, _CELLS, _RATINGS, _REASONS, _CAUSES):
-        database.execute(statement)
-    database.execute("RESET session_replication_role")
-    database.execute("VACUUM ANALYZE")
-    database.execute("CHECKPOINT")
+        execute(statement)
+    execute("RESET session_replication_role")
+    execute("VACUUM ANALYZE")
+    execute("CHECKPOINT")
     return run
 
 
@@ -232,7 +233,7 @@ def _change(run: Run, records: int = 3) -> None:
     decided = run.evaluations.filter(pk__gt=after).order_by("pk")[:records]
     values = _values(run, after, len(decided)) | {"records": [record.pk for record in decided]}
     for statement in (_REVIEWS, _IN_FORCE, _BLIND, _FINAL):
-        database.execute(statement, values)
+        execute(statement, values)
     for record in decided:
         events.record("submit", actor=None, evaluation=record)
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import connections
 from django.db.models import Q
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, Run, User
 from reviews.queue import claims, progress
 from reviews.review import decisions
@@ -96,8 +97,8 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
     )
     crowd = int(CROWD * scale)
     other, _ = User.objects.get_or_create(username="other")
-    database.execute(_CROWD, {"other": other.pk, "count": crowd, "held": CROWD_HELD})
-    database.execute("VACUUM ANALYZE evaluation")
+    execute(_CROWD, {"other": other.pk, "count": crowd, "held": CROWD_HELD})
+    execute("VACUUM ANALYZE evaluation")
     times = _measure(run, 1, ALONE, claims.EVERYTHING)
     yield _figure(f"behind {crowd:,} done or assigned", times, AIM_ALONE)
 
@@ -107,9 +108,9 @@ def filled(count: int) -> Run:
     database.empty()
     run = Run.objects.create(name=database.RUN)
     source = Import.objects.create(run=run, file_name="run.jsonl", state=Import.State.DONE)
-    database.execute(_FILL, {"run": run.pk, "source": source.pk, "count": count})
-    database.execute("VACUUM ANALYZE evaluation")
-    database.execute("CHECKPOINT")
+    execute(_FILL, {"run": run.pk, "source": source.pk, "count": count})
+    execute("VACUUM ANALYZE evaluation")
+    execute("CHECKPOINT")
     return run
 
 

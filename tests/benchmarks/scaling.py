@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from tests.benchmarks import database
@@ -113,11 +114,11 @@ def pages(small: Path, large: Path) -> Iterator[Figure]:
     usual = settings.DATABASES["default"]["NAME"]
     database.empty()
     database.import_path(small)
-    database.execute("VACUUM ANALYZE")
+    execute("VACUUM ANALYZE")
     database.copy_database(SMALL_DATABASE)
     database.empty()
     database.import_path(large)
-    database.execute("VACUUM ANALYZE")
+    execute("VACUUM ANALYZE")
     yield from compare(SMALL_DATABASE, usual)
     database.drop_database(SMALL_DATABASE)
 

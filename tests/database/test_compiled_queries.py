@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.transaction import TransactionManagementError
 from django.utils import timezone
 
 from reviews.database.compiled_queries import CompiledQuery, CompiledStatement, parameter, with_constants
+from reviews.database.statements import fetch_value
 from reviews.models import ApiToken, User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements
@@ -45,9 +46,7 @@ def test_locking_query_needs_a_transaction_each_time() -> None:
 def test_constants_are_written_into_a_statement_and_parameters_stay() -> None:
     statement, left = with_constants("SELECT %s || %s::text || %s", ["50%'s ", -1, "!"], parameters=[-1])
     assert left == [-1]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [7])
-        assert cursor.fetchone() == ("50%'s 7!",)
+    assert fetch_value(statement, [7]) == "50%'s 7!"
 
 
 def test_rows_equal_those_of_the_query_with_their_related_and_missing_values() -> None:

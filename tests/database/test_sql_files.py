@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
 from cognireview.environment import BASE_DIR
+from reviews.database.statements import execute, fetch_all
 
 FILES = sorted((BASE_DIR / "reviews/database/sql").glob("*.sql"))
 FUNCTIONS = """
@@ -30,25 +30,22 @@ COMMENT_OR_BODY = re.compile(r"--[^\n]*|\$\$.*?\$\$", re.DOTALL)
 
 def definitions(*queries: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    with connection.cursor() as cursor:
-        for query in queries:
-            cursor.execute(query)
-            found |= dict(cursor.fetchall())
+    for query in queries:
+        found |= dict(fetch_all(query))
     return found
 
 
 def drop_all() -> None:
     """Drop our functions and triggers, and what storage.sql sets."""
-    with connection.cursor() as cursor:
-        cursor.execute("DROP SCHEMA audit_check CASCADE")  # its triggers read columns that are dropped below
-        for name in definitions(TRIGGERS):
-            cursor.execute(f"DROP TRIGGER {name}")
-        cursor.execute("ALTER TABLE evaluation DROP COLUMN has_answer, DROP COLUMN blind_position")
-        for name in definitions(FUNCTIONS):
-            cursor.execute(f"DROP FUNCTION IF EXISTS {name} CASCADE")
-        cursor.execute("DROP TABLE cache")
-        cursor.execute("ALTER TABLE evaluation RESET (autovacuum_vacuum_scale_factor)")
-        cursor.execute("ALTER TABLE source_chunk ALTER COLUMN frame SET STORAGE EXTENDED")
+    execute("DROP SCHEMA audit_check CASCADE")  # its triggers read columns that are dropped below
+    for name in definitions(TRIGGERS):
+        execute(f"DROP TRIGGER {name}")
+    execute("ALTER TABLE evaluation DROP COLUMN has_answer, DROP COLUMN blind_position")
+    for name in definitions(FUNCTIONS):
+        execute(f"DROP FUNCTION IF EXISTS {name} CASCADE")
+    execute("DROP TABLE cache")
+    execute("ALTER TABLE evaluation RESET (autovacuum_vacuum_scale_factor)")
+    execute("ALTER TABLE source_chunk ALTER COLUMN frame SET STORAGE EXTENDED")
 
 
 @pytest.mark.django_db
@@ -56,9 +53,8 @@ def test_migrated_database_equals_the_sql_files() -> None:
     migrated = definitions(FUNCTIONS, TRIGGERS, STORAGE)
     drop_all()
     assert not definitions(FUNCTIONS, TRIGGERS)
-    with connection.cursor() as cursor:
-        for path in sorted(FILES, key=lambda path: path.stem != "has_answer"):
-            cursor.execute(path.read_text())
+    for path in sorted(FILES, key=lambda path: path.stem != "has_answer"):
+        execute(path.read_text())
     made = definitions(FUNCTIONS, TRIGGERS, STORAGE)
     # The generated columns were dropped with their functions.
     del migrated["evaluation.has_answer"], migrated["evaluation.blind_position"]

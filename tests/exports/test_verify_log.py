@@ -7,10 +7,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.audit import log
+from reviews.database.statements import execute
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
 from reviews.exports.verify_receipt import InvalidReceipt
@@ -54,8 +54,7 @@ class Files:
         self.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
 
     def write_audit_log(self, run: Run | None = None) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
         self.audit_log.write_bytes(b"".join(log.jsonl_lines(run.pk if run else None)))
 
     def change_export(self, evaluation_id: str, **human: Any) -> None:
@@ -218,8 +217,7 @@ class TestVerified:
         decide(record("eval_x"), ana)
         decide(record("eval_a"), ana)
         run = Run.objects.get(name="evaluations")
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
         output = ExportOutput(ExportOptions(run))
         files.exported.write_bytes(b"".join(output))
         files.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))

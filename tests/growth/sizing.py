@@ -22,6 +22,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from cognireview.postgres import embedded
+from reviews.database.statements import execute, fetch_all
 
 RUN = "sizing"
 SECONDS_OF_REVIEWING = 10.0
@@ -69,12 +70,6 @@ def say(name: str, figure: str) -> None:
     print(f"{name:58} {figure:>24}", flush=True)  # noqa: T201
 
 
-def rows(statement: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return cursor.fetchall()
-
-
 def _commands(file: Path, folder: Path) -> int:
     """Import and export the file, and return the number of its records."""
     measuring = import_module("tests.benchmarks.measuring")
@@ -83,7 +78,7 @@ def _commands(file: Path, folder: Path) -> int:
     imported = measuring.seconds(lambda: measuring.call([*manage, "import_run", str(file), "--run", RUN]))
     out = str(folder / "out.jsonl")
     exported = measuring.seconds(lambda: measuring.call([*manage, "export_run", RUN, "-o", out]))
-    [(records,)] = rows("SELECT count(*) FROM evaluation")
+    [(records,)] = fetch_all("SELECT count(*) FROM evaluation")
     say("records, bytes of a line", f"{records:,}, {size / records:,.0f}")
     for name, taken in (("import_run", imported), ("export_run", exported)):
         say(name, f"{taken:.1f} s, {records / taken:,.0f} records/s, {size / taken / 1e6:.0f} MB/s")
@@ -95,10 +90,9 @@ def _weights(records: int) -> None:
     indexing = import_module("reviews.search.indexing")
     while indexing.index_next_chunk():
         pass
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
+    execute("VACUUM ANALYZE")
     total = 0.0
-    for table, *sizes in rows(_WEIGHT):
+    for table, *sizes in fetch_all(_WEIGHT):
         parts = [size / records for size in sizes]
         total += sum(parts)
         say(f"{table}: rows, long values, indexes", ", ".join(f"{part:,.0f}" for part in parts) + " B")
@@ -123,7 +117,7 @@ def _reviewing(folder: Path) -> None:
                     for number, person in enumerate(people[:crowd])
                 ]
                 time.sleep(SECONDS_OF_REVIEWING / 2)
-                [(connections,)] = rows(_CONNECTIONS)
+                [(connections,)] = fetch_all(_CONNECTIONS)
                 decided = sum(future.result() for future in working)
             each = [
                 (_seconds(measured) - seconds) / decided * 1000
@@ -135,7 +129,7 @@ def _reviewing(folder: Path) -> None:
                 "  a claim and its decision: web server, PostgreSQL",
                 "{:.1f}, {:.1f} ms of a core".format(*each),
             )
-        [(reviews, size)] = rows(_DECISIONS)
+        [(reviews, size)] = fetch_all(_DECISIONS)
         say("a decision with its audit events", f"{size / reviews:,.0f} B")
         say("a web server, after that", _memory(sites[:1]))
         say("PostgreSQL, all its processes", _memory(folder))

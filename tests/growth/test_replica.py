@@ -21,6 +21,7 @@ from cognireview.postgres.embedded import Server
 from cognireview.postgres.server_account import server_account
 from reviews.database import replica
 from reviews.database.replica import ReplicaLost, read_from_replica
+from reviews.database.statements import execute, fetch_value
 from reviews.exports import jobs, jsonl, stored_files
 from reviews.exports.output import ExportOptions
 from reviews.judge import report
@@ -151,9 +152,7 @@ def by_the_primary(run: Run) -> str:
 
 
 def where() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END")
-        return str((cursor.fetchone() or [""])[0])
+    return str(fetch_value("SELECT CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END"))
 
 
 def cancel_readers() -> None:
@@ -367,8 +366,7 @@ class TestReport:
         def figures() -> str:
             begun.append(where())
             if begun == ["replica"]:
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+                execute("SELECT pg_terminate_backend(pg_backend_pid())")
             return where()
 
         assert figures() == "primary"

@@ -13,6 +13,7 @@ from django.db import close_old_connections, connection
 from django.test import Client
 from django.urls import reverse
 
+from reviews.database.statements import fetch_value
 from reviews.imports import jobs as import_jobs
 from reviews.models import Evaluation, Import, User
 from tests.support.factories import EvaluationFactory
@@ -153,9 +154,7 @@ def test_request_after_a_lost_connection_is_answered(
 ) -> None:
     client.force_login(max)
     monkeypatch.setattr(connection, "close_at", None)  # reused for many requests, as in the web server's pool
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        [pid] = cursor.fetchone()
+    pid = fetch_value("SELECT pg_backend_pid()")
     other = connection.copy()
     with other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s)", [pid])

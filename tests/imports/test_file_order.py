@@ -7,9 +7,10 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from reviews.database.statements import execute
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import compare
 from reviews.history import timeline
@@ -124,8 +125,7 @@ def test_place_of_a_finished_import_never_changes(run: Run) -> None:
 
 
 def test_two_imports_cannot_have_one_place(run: Run) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE import DISABLE TRIGGER import_is_numbered")
+    execute("ALTER TABLE import DISABLE TRIGGER import_is_numbered")
     with pytest.raises(IntegrityError), transaction.atomic():
         Import.objects.filter(run=run).update(sequence=1)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from reviews.audit import log
+from reviews.database.statements import execute
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.imports import jobs
 from reviews.imports.importer import NothingImported
@@ -182,8 +182,7 @@ def test_two_judges_are_reviewed_exported_and_verified_as_two_runs(
         (tmp_path / f"{run}.jsonl").write_bytes(data)
         for record in Evaluation.objects.filter(run__name=run).exclude(evaluation_id="b"):
             decide(record, person, scores={"Clarity": {"score": score, "justification": run}})
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
     for run in ("first", "second"):
         output = ExportOutput(ExportOptions(Run.objects.get(name=run)))
         (tmp_path / f"{run}.out").write_bytes(b"".join(output))

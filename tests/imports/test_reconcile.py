@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from reviews.database.statements import fetch_all
 from reviews.imports import reconcile
 from reviews.models import Evaluation, User
 from reviews.records.schema import Limits
@@ -145,8 +146,11 @@ def test_known_records_are_found_by_an_index_in_a_table_that_has_grown() -> None
     # Not analysed, as in the transaction of an import.
     done = import_data(file_of(*(line(f"eval_{number}") for number in range(1_500))))
     ids = json.dumps([f"new_{number}" for number in range(300)])
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {reconcile._KNOWN}", {"import": done.pk, "run": done.run_id, "ids": ids})
-        plan = "\n".join(row for (row,) in cursor.fetchall())
+    plan = "\n".join(
+        row
+        for (row,) in fetch_all(
+            f"EXPLAIN {reconcile._KNOWN}", {"import": done.pk, "run": done.run_id, "ids": ids}
+        )
+    )
     assert "evaluation_id_is_unique_in_run" in plan
     assert "Seq Scan on evaluation" not in plan

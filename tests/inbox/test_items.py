@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
+from reviews.database.statements import execute
 from reviews.inbox import jobs
 from reviews.inbox.items import Inbox, count_up_to
 from reviews.inbox.place import Place
@@ -225,8 +225,7 @@ def test_count_reads_few_rows_among_thousands_of_runs_and_jobs(everything: Run, 
         Export(run=run, only="all", with_rejected=True, format="jsonl", created_by=lea, state="done")
         for run in runs
     )
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE run, import, export")
+    execute("ANALYZE run, import, export")
     for person, total in zip((lea, max), totals, strict=True):
         assert Inbox(person).total == total
         read = rows_read_by(partial(getattr, Inbox(person), "total"))

@@ -10,6 +10,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from cognireview.types import judge as types
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Change
+from reviews.database.statements import execute
 from reviews.judge.comparison import judged_records, matches
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
 from reviews.judge.scope import JudgeScope
@@ -224,8 +225,7 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     run = import_data(file_of(*lines)).target_run
     answer = {"model_id": "o1", "response_text": "54"}
     bring(task(task_id="7", model_responses=[answer]), task(task_id="other", model_responses=[answer]))
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE; SET LOCAL enable_seqscan = off")
+    execute("ANALYZE; SET LOCAL enable_seqscan = off")
     with CaptureQueriesContext(connection) as captured:
         found = judged_records.load_records(JudgeScope(run))
     assert [*found.record] == [run.evaluations.get(task_id="7").pk]

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from reviews.audit import events
+from reviews.database.statements import execute
 from reviews.judge import figure_cache
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
 from reviews.judge.flag_precision import measure_flag_precision
@@ -170,8 +171,7 @@ def test_figures_follow_a_count_of_the_records(run: Run) -> None:
 
 def test_figures_are_computed_again_after_a_restored_backup(run: Run, ana: User) -> None:
     assert ratings(run) == 20
-    with connection.cursor() as cursor:
-        cursor.execute(_FORGET_SEALS)
+    execute(_FORGET_SEALS)
     add_rating(run, ana)
     assert ratings(run) == 21
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import Evaluation, FileConflict, Import, Run
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.storage import source_files
@@ -67,8 +68,8 @@ _WAYS_TO_COUNT = {
 @contextmanager
 def snapshot() -> Iterator[None]:
     """Run the statements of the block in one snapshot of the database."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    with transaction.atomic():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
 
 
@@ -91,10 +92,8 @@ class Listed(NamedTuple):
 
 def half_imports() -> Iterator[str]:
     """Report partly visible imports."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HALF_IMPORTS)
-        for pk, state, new, records in cursor.fetchall():
-            yield f"half of import {pk} can be seen: it is {state}, {new} records are new, and {records} show"
+    for pk, state, new, records in fetch_all(_HALF_IMPORTS):
+        yield f"half of import {pk} can be seen: it is {state}, {new} records are new, and {records} show"
 
 
 def check_imports(files: Iterable[Path]) -> Iterator[str]:
@@ -118,13 +117,10 @@ def check_imports(files: Iterable[Path]) -> Iterator[str]:
 
 
 def _listed() -> Iterator[Listed]:
-    with connection.cursor() as cursor:
-        cursor.execute(_LISTED)
-        for row in cursor.fetchall():
-            pk, file_name, state, error, sha256, lines, blank, counted, *listed = row
-            numbers = [sorted(some or []) for some in listed]
-            by_outcome = (dict(zip(OUTCOMES, some, strict=True)) for some in (counted, numbers))
-            yield Listed(pk, file_name, state, error, sha256, lines, blank, *by_outcome)
+    for pk, file_name, state, error, sha256, lines, blank, counted, *listed in fetch_all(_LISTED):
+        numbers = [sorted(some or []) for some in listed]
+        by_outcome = (dict(zip(OUTCOMES, some, strict=True)) for some in (counted, numbers))
+        yield Listed(pk, file_name, state, error, sha256, lines, blank, *by_outcome)
 
 
 def _sums(one: Listed) -> Iterator[str]:
@@ -141,14 +137,13 @@ def _sums(one: Listed) -> Iterator[str]:
 def _counted_each_way(pk: int, outcome: str) -> str:
     """Count the rows of an outcome by a table scan and by the index, which detects a damaged index."""
     counts = []
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         for way, disabled in _WAYS_TO_COUNT.items():
             for setting in disabled:
-                cursor.execute(f"SET LOCAL {setting} = off")
-            cursor.execute(_COUNT, [pk, outcome])
-            counts.append(f"by {way}: {cursor.fetchone()[0]}")
+                execute(f"SET LOCAL {setting} = off")
+            counts.append(f"by {way}: {fetch_value(_COUNT, [pk, outcome])}")
             for setting in disabled:
-                cursor.execute(f"SET LOCAL {setting} = on")
+                execute(f"SET LOCAL {setting} = on")
     return ", ".join(counts)
 
 

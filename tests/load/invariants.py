@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.api.saved_decision import _SUBMISSIONS
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
+from reviews.database.statements import fetch_all
 from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
 from reviews.models import AuditEvent, Evaluation, Export, Review, UnindexedImport, User
@@ -51,8 +51,8 @@ def check_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str
     for review in reviews.values():
         yield f"the decision {review.comments} on {review.evaluation} is saved, but was not accepted"
     yield from _check_current(last)
-    yield from _violations("reviews whose versions have a gap", _rows(_GAPS))
-    yield from _violations("reviews that the audit log does not have once", _rows(_SUBMITS_IN_LOG))
+    yield from _violations("reviews whose versions have a gap", fetch_all(_GAPS))
+    yield from _violations("reviews that the audit log does not have once", fetch_all(_SUBMITS_IN_LOG))
     submits, kept = AuditEvent.objects.filter(action="submit").count(), Review.objects.count()
     if submits != kept:
         yield f"the audit log has {submits:,} submits of {kept:,} reviews"
@@ -138,9 +138,3 @@ def check_export(originals: list[Path], exported: Path, accepted: Iterable[Accep
 
 def _violations(what: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
     yield from (f"{what}: {row}" for row in rows)
-
-
-def _rows(statement: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return cursor.fetchall()

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from reviews.database.statements import fetch_all
 from reviews.models import Run
 from reviews.search import indexing
 
@@ -104,12 +105,10 @@ _DIFFERENCE = "(({0}) EXCEPT ALL ({1})) UNION ALL (({1}) EXCEPT ALL ({0})) LIMIT
 
 def check_counts() -> Iterator[str]:
     """Yield a sentence for each kind of count that differs from the rows."""
-    with connection.cursor() as cursor:
-        for what, (kept, counted) in _SUMS.items():
-            cursor.execute(_DIFFERENCE.format(kept, counted))
-            differing = cursor.fetchall()
-            if differing:
-                yield f"{what} differ from a recount: {differing}"
+    for what, (kept, counted) in _SUMS.items():
+        differing = fetch_all(_DIFFERENCE.format(kept, counted))
+        if differing:
+            yield f"{what} differ from a recount: {differing}"
     before = _counted()
     with transaction.atomic():
         for run in Run.objects.all():
@@ -123,8 +122,6 @@ def check_counts() -> Iterator[str]:
 
 def _counted() -> dict[str, set[tuple[object, ...]]]:
     found = {}
-    with connection.cursor() as cursor:
-        for what, statement in _COUNTED.items():
-            cursor.execute(statement)
-            found[what] = set(cursor.fetchall())
+    for what, statement in _COUNTED.items():
+        found[what] = set(fetch_all(statement))
     return found

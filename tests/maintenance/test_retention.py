@@ -9,13 +9,13 @@ from django.conf import LazySettings
 from django.conf import settings as django_settings
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
-from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from cognireview.environment import FIELDS
 from reviews import tasks
 from reviews.accounts import one_time_links
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.exports import jobs
 from reviews.exports.output import ExportOptions
 from reviews.imports import jobs as import_jobs
@@ -72,17 +72,13 @@ class TestSessions:
 
 class TestJobs:
     def job(self, status: str, ended: dt.datetime) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO procrastinate_jobs (queue_name, task_name, status)"
-                " VALUES ('q', 't', %s) RETURNING id",
-                [status],
-            )
-            [pk] = cursor.fetchone()
-            cursor.execute("UPDATE procrastinate_events SET at = %s WHERE job_id = %s", [ended - DAY, pk])
-            cursor.execute(
-                "INSERT INTO procrastinate_events (job_id, type, at) VALUES (%s, 'failed', %s)", [pk, ended]
-            )
+        pk = fetch_value(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, status)"
+            " VALUES ('q', 't', %s) RETURNING id",
+            [status],
+        )
+        execute("UPDATE procrastinate_events SET at = %s WHERE job_id = %s", [ended - DAY, pk])
+        execute("INSERT INTO procrastinate_events (job_id, type, at) VALUES (%s, 'failed', %s)", [pk, ended])
         return int(pk)
 
     @pytest.mark.parametrize("status", ["failed", "cancelled", "aborted", "succeeded"])
@@ -100,12 +96,11 @@ class TestJobs:
 
     def test_failed_periodic_job_is_removed(self) -> None:
         pk = self.job("failed", ago(31 * DAY))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO procrastinate_periodic_defers (task_name, defer_timestamp, job_id)"
-                " VALUES ('t', 1, %s)",
-                [pk],
-            )
+        execute(
+            "INSERT INTO procrastinate_periodic_defers (task_name, defer_timestamp, job_id)"
+            " VALUES ('t', 1, %s)",
+            [pk],
+        )
         retention.remove_jobs()
         assert not ProcrastinateJob.objects.exists()
 
@@ -170,12 +165,9 @@ class TestCache:
     def test_only_expired_cache_entries_are_removed(self) -> None:
         cache.set("waits", 1, timeout=3600)
         cache.set("over", 1, timeout=3600)
-        with connection.cursor() as cursor:
-            cursor.execute("UPDATE cache SET expires = %s WHERE cache_key LIKE '%%over'", [ago(DAY)])
+        execute("UPDATE cache SET expires = %s WHERE cache_key LIKE '%%over'", [ago(DAY)])
         retention.remove_cached()
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT cache_key FROM cache")
-            assert [key.rpartition(":")[2] for (key,) in cursor.fetchall()] == ["waits"]
+        assert [key.rpartition(":")[2] for (key,) in fetch_all("SELECT cache_key FROM cache")] == ["waits"]
 
 
 class TestRetentionJob:
@@ -191,8 +183,7 @@ class TestRetentionJob:
         applied: list[str] = []
 
         def fail() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT * FROM nowhere")
+            execute("SELECT * FROM nowhere")
 
         rules = [RULES[0]._replace(remove=fail), RULES[1]._replace(remove=self.noting(applied, "uploads"))]
         monkeypatch.setattr(retention, "RULES", rules)

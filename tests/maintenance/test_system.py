@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
 from django.utils import timezone
 
 from cognireview.types.site import Check
+from reviews.database.statements import execute
 from reviews.maintenance import system
 from reviews.maintenance.backups import record_backup
 from reviews.models import AuditEvent, Import
@@ -22,11 +22,10 @@ def check(name: str) -> Check:
 
 def beat(seconds: int) -> None:
     """Register a worker whose last heartbeat is that old."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s))",
-            [seconds],
-        )
+    execute(
+        "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s))",
+        [seconds],
+    )
 
 
 def test_sizes_of_the_parts_are_below_that_of_the_database() -> None:

@@ -3,8 +3,8 @@
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 
+from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, Run
 from reviews.queue import allocation
 from tests.support.factories import EvaluationFactory
@@ -43,9 +43,9 @@ class TestPosition:
         ids = [*IDS[:50], "", "é", "eval 1", "\N{SNOWMAN}"]
         ids_as_rows = "SELECT evaluation_id FROM unnest(%(ids)s::text[]) AS one (evaluation_id)"
         query = f"{ids_as_rows} ORDER BY {allocation.POSITION_SQL}"
-        with connection.cursor() as cursor:
-            cursor.execute(query, {"ids": ids, "purpose": allocation.SAMPLE})
-            ordered = [evaluation_id for (evaluation_id,) in cursor.fetchall()]
+        ordered = [
+            evaluation_id for (evaluation_id,) in fetch_all(query, {"ids": ids, "purpose": allocation.SAMPLE})
+        ]
         assert ordered == sorted(ids, key=lambda one: allocation.position(allocation.SAMPLE, one))
 
     @pytest.mark.django_db

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import Q
 
+from reviews.database import statements as sql_statements
 from reviews.models import Run, User
 from reviews.queue import claims
 from tests.support.plans import rows_read
@@ -96,11 +97,10 @@ def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_o
     assert claimed
     claims.release(evaluation_id=claimed.pk, actor=ana)
     [(sql, params)] = statements
-    with connection.cursor() as cursor:
-        # The table is too short for the planner to prefer the index by itself.
-        cursor.execute(
-            "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; ANALYZE evaluation"
-        )
+    # The table is too short for the planner to prefer the index by itself.
+    sql_statements.execute(
+        "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; ANALYZE evaluation"
+    )
     assert rows_read(sql, params)["evaluation"] < 10
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 import pytest
-from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reviews.database.statements import fetch_value
 from reviews.records.response_keys import pair_key, response_key
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
@@ -22,10 +22,7 @@ contexts = st.none() | st.fixed_dictionaries({"responses": responses})
 
 
 def in_sql(expression: str, *parameters: Any) -> int | None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {expression}", parameters)
-        (key,) = cursor.fetchone() or (None,)
-    return key
+    return fetch_value(f"SELECT {expression}", parameters)
 
 
 @pytest.mark.slow

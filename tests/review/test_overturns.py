@@ -1,11 +1,12 @@
 """Overturned decisions, their reasons, and the decisions behind a metric."""
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from reviews.dashboard import drilldown, reviewer_activity
 from reviews.dashboard.drilldown import SIGNALS, list_decisions, list_overturned
 from reviews.dashboard.selection import WorkSelection
+from reviews.database.statements import execute
 from reviews.models import Evaluation, FileConflict, Overturn, Review, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions
@@ -93,8 +94,8 @@ class TestOverturns:
 
     def test_overturns_are_append_only(self, decided: Evaluation, lea: User) -> None:
         review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
-        with pytest.raises(IntegrityError, match="append-only"), connection.cursor() as cursor:
-            cursor.execute("DELETE FROM overturn")
+        with pytest.raises(IntegrityError, match="append-only"):
+            execute("DELETE FROM overturn")
 
 
 class TestDrilldown:

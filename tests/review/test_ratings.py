@@ -4,8 +4,8 @@ from itertools import product
 from typing import Any
 
 import pytest
-from django.db import connection
 
+from reviews.database.statements import fetch_value
 from reviews.models import Evaluation, Rating, Run, User
 from reviews.records.clusters import task_cluster
 from reviews.review import decisions, undo
@@ -134,10 +134,8 @@ def test_blind_ratings_are_dropped_if_a_file_changes_what_was_rated(
 
 def test_clusters_of_records_are_the_same_in_sql(run: Run) -> None:
     texts = ["1", "é😀", "", "task"]
-    with connection.cursor() as cursor:
-        for task, record in product([*texts, None], texts):
-            cursor.execute("SELECT task_cluster(%s, %s)", [task, record])
-            assert cursor.fetchone() == (task_cluster(task, record),)
+    for task, record in product([*texts, None], texts):
+        assert fetch_value("SELECT task_cluster(%s, %s)", [task, record]) == task_cluster(task, record)
 
 
 def test_recount_stores_the_clusters_of_each_stratum(run: Run) -> None:

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from procrastinate.exceptions import JobAborted
 from pytest_django import Settings
 
@@ -13,6 +12,7 @@ from cognireview.environment import BASE_DIR
 from reviews import tasks
 from reviews.audit import decision_check, log
 from reviews.audit.hash_chain import ChainVerifier
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import AuditEvent, Review, Run, User
 from reviews.runs import deletion
 from reviews.runs.deletion import delete_next_part, request_deletion
@@ -37,25 +37,20 @@ TREE = """
 
 
 def rows_of(query: str) -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(query)
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in fetch_all(query)]
 
 
 def row_counts() -> dict[str, int]:
     """Return the number of rows of each table that refers to a run, directly or not."""
-    with connection.cursor() as cursor:
-        counts = {}
-        for name in rows_of(TREE):
-            cursor.execute(f"SELECT count(*) FROM {name}")
-            counts[name] = cursor.fetchone()[0]
+    counts = {}
+    for name in rows_of(TREE):
+        counts[name] = fetch_value(f"SELECT count(*) FROM {name}")
     return counts
 
 
 def seal() -> None:
     """Seal the events so far, as the end of a transaction does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED")
+    execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED")
 
 
 @pytest.fixture

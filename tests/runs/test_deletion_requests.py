@@ -1,13 +1,14 @@
 """Requests to delete a run: permissions, ways to ask, and deletions that the database refuses."""
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
 from reviews import tasks
 from reviews.accounts.permissions import Denied
 from reviews.audit import decision_check
+from reviews.database.statements import execute
 from reviews.exports import jobs as export_jobs
 from reviews.exports.output import ExportOptions
 from reviews.imports import jobs
@@ -76,16 +77,16 @@ class TestDoor:
     @pytest.mark.parametrize("function", ["delete_run(%s)", "delete_run_records(%s, 10)"])
     def test_functions_delete_no_other_run(self, function: str, run: Run) -> None:
         refused = pytest.raises(IntegrityError, match="was not requested")
-        with refused, transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SELECT {function}", [run.pk])
+        with refused, transaction.atomic():
+            execute(f"SELECT {function}", [run.pk])
 
     @pytest.mark.slow
     def test_rows_of_other_runs_stay(self, full: Run, run_of_others: Run, max: User) -> None:
         request_deletion(run_id=run_of_others.pk, actor=max, confirmation=run_of_others.name)
         for table in ("review", "withdrawal", "blind_scores", "reveal", "overturn"):
             refused = pytest.raises(IntegrityError, match=f"{table} is append-only: DELETE is refused")
-            with refused, transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(f"DELETE FROM {table}")
+            with refused, transaction.atomic():
+                execute(f"DELETE FROM {table}")
 
     @pytest.fixture
     def run_of_others(self) -> Run:
@@ -95,15 +96,14 @@ class TestDoor:
         delete(run, max)
         for table in ("audit_event", "audit_seal"):
             refused = pytest.raises(IntegrityError, match="is append-only: DELETE is refused")
-            with refused, transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(f"DELETE FROM {table}")
+            with refused, transaction.atomic():
+                execute(f"DELETE FROM {table}")
 
     @pytest.mark.slow
     def test_removed_decision_without_a_request_is_reported(self, full: Run) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            cursor.execute("UPDATE run SET deletion_requested_at = now()")
-            cursor.execute("DELETE FROM withdrawal")
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
+        execute("UPDATE run SET deletion_requested_at = now()")
+        execute("DELETE FROM withdrawal")
         assert any("was removed" in found for found in decision_check.find_differences())
 
 

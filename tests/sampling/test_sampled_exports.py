@@ -7,13 +7,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reviews.accounts.permissions import Denied
 from reviews.audit import log
+from reviews.database.statements import execute
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, verify_with_log
 from reviews.models import Evaluation, Run, User
@@ -184,8 +185,7 @@ class TestAnySequence:
 
 def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
     """Return the problems that the audit log finds in an export."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
     original, exported, audit_log = (
         folder / name for name in ("original.jsonl", "exported.jsonl", "audit.jsonl")
     )

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from reviews.database.statements import execute
 from reviews.models import Run
 from reviews.search import density, listing
 from reviews.search.density import Density
@@ -122,8 +123,7 @@ def test_proof_of_many_records_reads_only_the_first_ones(run: Run) -> None:
     expected = Density(0.5, first=run.evaluations.order_by("first_line")[0].pk)
     filters = Filters.from_query_string(f"q={COMMON}&model=gpt")
     matching = run.evaluations.filter(filters.condition(run, None, is_indexed=True))
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    execute("ANALYZE")
     with sent_statements() as captured:
         assert density.are_more(matching, 3, filters, expected)
     [count] = [one for one in captured.sent if "COUNT" in one]

@@ -5,12 +5,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.db import connection
 from django.http import QueryDict
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.search import indexing
@@ -159,8 +159,7 @@ class TestCondition:
         made = evaluations(run, tasks=[str(number) for number in range(200)])
         Import.objects.update(finished_at=AGO)
         Evaluation.objects.filter(pk__in=[one.pk for one in made[:3]]).update(version=2)
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE evaluation")
+        execute("ANALYZE evaluation")
         filters = Filters.from_query_string(f"updated-since={quote((AGO + SECOND).isoformat())}")
         found = Evaluation.objects.filter(filters.condition(run, None), run=run).values("pk")
         assert rows_read(*found.query.sql_with_params())["evaluation"] == 3

@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reviews.dashboard import bulk_changes
+from reviews.database.statements import fetch_value
 from reviews.evidence import siblings
 from reviews.models import Evaluation, IndependentReview, Reveal, Run, TaskAnswer, User
 from reviews.queue import allocation, claims
@@ -178,9 +179,9 @@ def test_context_answer_in_sql_matches_python() -> None:
     @examples(max_examples=100)
     @given(answers | st.dictionaries(st.just("response"), answers))
     def check(response: Any) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT has_answer(%s::jsonb)", [json.dumps(response)])
-            assert cursor.fetchone() == (responses.has_answer(response),)
+        assert fetch_value("SELECT has_answer(%s::jsonb)", [json.dumps(response)]) == responses.has_answer(
+            response
+        )
 
     check()
 

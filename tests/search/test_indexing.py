@@ -1,9 +1,9 @@
 """Records are indexed with their import, or later by a job."""
 
 import pytest
-from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import (
     Evaluation,
     EvaluationFacets,
@@ -172,34 +172,30 @@ class TestAfterImport:
         monkeypatch.setattr(indexing, "MAX_RECORDS_UNANALYSED", 3)
         monkeypatch.setattr(indexing, "MAX_RECORDS_LEFT_TO_AUTOVACUUM", 4)
         done = imported(*(line(str(number), model_id="of this test") for number in range(records)))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT tablename, attname FROM pg_stats WHERE attname IN ('run_id', 'model_id')"
-                " AND most_common_vals::text = ANY(%s)",
-                [[f"{{{done.target_run.pk}}}", '{"of this test"}']],
-            )
-            analysed = {"evaluation", "evaluation_facets"}
-            assert {column for column in cursor.fetchall() if column[0] in analysed} == known
-            cursor.execute("SHOW default_statistics_target")
-            assert cursor.fetchone() == ("100",)
+        columns = fetch_all(
+            "SELECT tablename, attname FROM pg_stats WHERE attname IN ('run_id', 'model_id')"
+            " AND most_common_vals::text = ANY(%s)",
+            [[f"{{{done.target_run.pk}}}", '{"of this test"}']],
+        )
+        analysed = {"evaluation", "evaluation_facets"}
+        assert {column for column in columns if column[0] in analysed} == known
+        assert fetch_value("SHOW default_statistics_target") == "100"
 
     @pytest.mark.parametrize(("growth", "counted"), [(0.1, 10), (0.09, 11)])
     def test_words_are_analysed_if_an_import_adds_many(
         self, growth: float, counted: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         imported(*(line(str(number)) for number in range(10)))
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE evaluation_facets, evaluation_words")
+        execute("ANALYZE evaluation_facets, evaluation_words")
         monkeypatch.setattr(indexing, "MAX_RECORDS_UNANALYSED", 0)
         monkeypatch.setattr(indexing, "GROWTH_LEFT_TO_AUTOVACUUM", growth)
         import_data(file_of(line("b")), run="small")
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'evaluation_words'::regclass")
-            assert cursor.fetchone() == (counted,)
-            cursor.execute(
-                "SELECT n_distinct FROM pg_stats WHERE (tablename, attname) = ('evaluation_facets', 'run_id')"
-            )
-            assert cursor.fetchone() == (pytest.approx(-2 / 11),)  # two runs, as a share of the rows
+        assert (
+            fetch_value("SELECT reltuples FROM pg_class WHERE oid = 'evaluation_words'::regclass") == counted
+        )
+        assert fetch_value(
+            "SELECT n_distinct FROM pg_stats WHERE (tablename, attname) = ('evaluation_facets', 'run_id')"
+        ) == pytest.approx(-2 / 11)  # two runs, as a share of the rows
 
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Run
 from reviews.search import indexing, listing
 from reviews.search.filters import Filters
@@ -101,10 +102,9 @@ class TestOrder:
         first = records.annotate(**order.places)[0]
         after = listing._after(records, order, order.parse_cursor(order.cursor(first)))
         ordered = listing._ordered(after, order, has_scores=True)
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
-            cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")
-            plan = ordered[:50].explain()
+        execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")
+        plan = ordered[:50].explain()
         assert "Sort" not in plan
         assert "ROW(" in plan.partition("Index Cond:")[2].splitlines()[0]
 
@@ -157,8 +157,8 @@ def test_list_excludes_other_runs(run: Run) -> None:
 
 def test_slow_list_is_cancelled(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "TIME_LIMIT", dt.timedelta(milliseconds=10))
-    with pytest.raises(QueryTooSlow), listing.time_limit(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_sleep(20)")
+    with pytest.raises(QueryTooSlow), listing.time_limit():
+        execute("SELECT pg_sleep(20)")
     assert Evaluation.objects.count() == 0
 
 

@@ -11,6 +11,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from psycopg import sql
 
+from reviews.database.statements import execute, fetch_all
 from reviews.models import Evaluation
 from reviews.records.schema import FIELDS, Limits, LineError, parse_line
 from reviews.storage import copy_encoding
@@ -73,12 +74,10 @@ def differing(texts: list[bytes]) -> list[bytes]:
             record = parse_line(text)
             assert encoded.evaluation_id == record.evaluation_id
             taken.append((encoded.row, copy_encoding.encode_record(record, keys).row))
-    with connection.cursor() as cursor:
-        cursor.execute(_TABLES)
-        stored("quick", (one for one, _ in taken))
-        stored("exact", (other for _, other in taken))
-        cursor.execute(_DIFFERENT)
-        return [texts[number] for (number,) in cursor.fetchall()]
+    execute(_TABLES)
+    stored("quick", (one for one, _ in taken))
+    stored("exact", (other for _, other in taken))
+    return [texts[number] for (number,) in fetch_all(_DIFFERENT)]
 
 
 class TestColumns:

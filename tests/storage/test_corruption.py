@@ -12,6 +12,7 @@ import pytest
 from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
+from reviews.database.statements import execute
 from reviews.exports import jsonl
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.imports import jobs as import_jobs
@@ -23,7 +24,7 @@ from reviews.storage import chunks, line_reader
 from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader
 from tests.support.commands import manage
-from tests.support.damage import FIRST, SECOND, Capture, execute, first, flip, record, remove_frames, undone
+from tests.support.damage import FIRST, SECOND, Capture, first, flip, record, remove_frames, undone
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.shared_world import shared_world
@@ -212,8 +213,8 @@ def remove_record() -> None:
     """Remove a record that only the search index refers to."""
     one = record(25)
     for table in ("evaluation_facets", "evaluation_words"):
-        execute(f"DELETE FROM {table} WHERE evaluation_id = %s", one.pk)
-    execute("DELETE FROM evaluation WHERE id = %s", one.pk)
+        execute(f"DELETE FROM {table} WHERE evaluation_id = %s", [one.pk])
+    execute("DELETE FROM evaluation WHERE id = %s", [one.pk])
 
 
 FRAMES: dict[str, Callable[[], object]] = {

@@ -11,6 +11,7 @@ from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
 from reviews import tasks
+from reviews.database.statements import execute
 from reviews.exports import jobs, stored_files
 from reviews.exports.output import ExportOptions
 from reviews.imports import jobs as import_jobs
@@ -22,7 +23,7 @@ from reviews.storage import chunks
 from reviews.storage.corruption import CorruptData
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.damage import FIRST, SECOND, Capture, execute, first, flip, record, remove_frames, undone
+from tests.support.damage import FIRST, SECOND, Capture, first, flip, record, remove_frames, undone
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.shared_world import shared_world

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, SourceChunk
 from tests.support.lines import file_of, line
 
@@ -29,12 +30,6 @@ def first() -> Import:
     return Import.objects.order_by("pk")[0]
 
 
-def execute(statement: str, *values: int) -> None:
-    """Change rows behind the program's back. PostgreSQL checks constraints at the end of the test."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-
-
 @contextmanager
 def undone() -> Iterator[None]:
     """Roll back all changes of the block."""
@@ -46,8 +41,7 @@ def undone() -> Iterator[None]:
 def flip(chunk: SourceChunk, seed: random.Random) -> None:
     execute(
         "UPDATE source_chunk SET frame = set_bit(frame, %s, 1 - get_bit(frame, %s)) WHERE id = %s",
-        *[seed.randrange(8 * len(chunk.frame))] * 2,
-        chunk.pk,
+        [*[seed.randrange(8 * len(chunk.frame))] * 2, chunk.pk],
     )
 
 

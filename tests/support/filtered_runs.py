@@ -7,8 +7,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from django.db import connection
-
+from reviews.database.statements import execute
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
 from reviews.records.status import COMPLETED, NOT_REQUIRED
@@ -108,9 +107,8 @@ def fill(name: str, records: Iterable[Judged]) -> Run:
         known = [record for record, one in rows if one.raters == raters]
         Rating.objects.filter(evaluation__in=known).update(raters=raters)
     strata.recount(run, {})
-    with connection.cursor() as cursor:
-        # Without statistics of the new rows, PostgreSQL joins ratings with each stratum one by one.
-        cursor.execute("ANALYZE stratum, rating_cell, rating")
+    # Without statistics of the new rows, PostgreSQL joins ratings with each stratum one by one.
+    execute("ANALYZE stratum, rating_cell, rating")
     return run
 
 

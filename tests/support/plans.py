@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db import connection
 
+from reviews.database.statements import fetch_all
+
 
 def rows_read(statement: str, params: Sequence[Any] | None = None) -> Counter[str]:
     """Run a statement, and return how many rows it reads from each table, filtered ones included."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", params)
-        [[[found]]] = cursor.fetchall()
+    [[[found]]] = fetch_all(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", params)
     read: Counter[str] = Counter()
     for node in _nodes(found["Plan"]):
         if "Relation Name" in node:

@@ -11,6 +11,8 @@ from django.db import connection
 from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
+from reviews.database.statements import fetch_one
+
 
 def insert(row: Model) -> None:
     """Insert a new row, and set its key and the columns that the database fills in. Sends no signals."""
@@ -27,9 +29,7 @@ def insert(row: Model) -> None:
         field.get_db_prep_save(value, connection)
         for field, value in compress(zip(fields, values, strict=True), given)
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        vars(row).update(zip(filled_in, cursor.fetchone(), strict=True))
+    vars(row).update(zip(filled_in, fetch_one(sql, parameters) or (), strict=True))
     row._state.adding, row._state.db = False, connection.alias
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar, overload
 
-from django.db import connection, connections
+from django.db import connections
 
+from reviews.database.statements import execute, fetch_value
 from tests.support.waiting import PATIENCE
 
 T = TypeVar("T")
@@ -45,20 +46,17 @@ def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
     pool = ThreadPoolExecutor(1)
     future = pool.submit(_apart, action)
     pool.shutdown(wait=False)
-    with connection.cursor() as cursor:
-        while not future.done():
-            cursor.execute(_SOMEBODY_WAITS)
-            if cursor.fetchone() == (True,):
-                break
-            time.sleep(0.005)
+    while not future.done():
+        if fetch_value(_SOMEBODY_WAITS) is True:
+            break
+        time.sleep(0.005)
     return future
 
 
 def _apart(action: Callable[..., T], *arguments: object) -> T:
     """Run an action in a thread and close its connection. A lock wait of over a minute fails."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET lock_timeout = '{PATIENCE}s'")
+        execute(f"SET lock_timeout = '{PATIENCE}s'")
         return action(*arguments)
     finally:
         connections.close_all()

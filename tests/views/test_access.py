@@ -16,6 +16,7 @@ from django.urls import resolve, reverse
 from django.utils import timezone
 
 from reviews.accounts import api_tokens, one_time_links
+from reviews.database.statements import execute
 from reviews.models import (
     ApiToken,
     BulkChange,
@@ -133,8 +134,7 @@ def ask(client: Client, method: str, place: str, **how: Any) -> Any:
     """
     with transaction.atomic():
         if method in {"get", "head"}:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION READ ONLY")
+            execute("SET TRANSACTION READ ONLY")
         response = getattr(client, method)(place, **how)
         response.getvalue()
         transaction.set_rollback(True)
@@ -231,8 +231,8 @@ def _no_statement(_: Any, sql: str, *__: Any) -> Any:
 
 
 def test_write_during_read_is_detected(record: Evaluation, ana: User) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ ONLY")
+    with transaction.atomic():
+        execute("SET TRANSACTION READ ONLY")
         with pytest.raises(InternalError, match="read-only transaction"):
             claims.claim(evaluation_id=record.pk, reviewer=ana)
         transaction.set_rollback(True)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 from psycopg import errors
@@ -21,6 +21,7 @@ from psycopg import errors
 from cognireview.operations import disk_full
 from cognireview.operations.disk_full import is_disk_full
 from cognireview.postgres import embedded
+from reviews.database.statements import execute
 from reviews.imports import bulk_insert, importer, jobs
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
 from tests.api.conftest import program_of
@@ -69,13 +70,12 @@ def fill(db: None) -> Callable[[str], None]:
     """Fail each INSERT into a table with the disk-full error of PostgreSQL."""
 
     def fill(table: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-                " RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';"
-                " END $$"
-            )
-            cursor.execute(f"CREATE TRIGGER no_space BEFORE INSERT ON {table} EXECUTE FUNCTION no_space()")
+        execute(
+            "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';"
+            " END $$"
+        )
+        execute(f"CREATE TRIGGER no_space BEFORE INSERT ON {table} EXECUTE FUNCTION no_space()")
 
     return fill
 

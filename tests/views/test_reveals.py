@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, SealedEvent
+from reviews.database.statements import execute
 from reviews.exports import jobs, output
 from reviews.models import AuditEvent, Evaluation, IndependentReview, Reveal, Run, User
 from reviews.queue import claims
@@ -29,8 +29,7 @@ ASSISTED = "your reviews in this run no longer count as blind."
 
 def seal_events() -> None:
     """Run the deferred triggers now, as a commit would."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def body(response: Any) -> bytes:

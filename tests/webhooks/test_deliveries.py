@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.core.management import call_command
-from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -19,6 +18,7 @@ from standardwebhooks import WebhookVerificationError
 
 from cognireview.environment import BASE_DIR
 from reviews import tasks
+from reviews.database.statements import execute, fetch_one
 from reviews.models import AuditEvent, User, Webhook, WebhookAttempt, WebhookDelivery, WebhookSecret
 from reviews.records.conflicts import Conflict
 from reviews.webhooks import deliveries, sender, signing_secrets
@@ -317,8 +317,7 @@ class TestJobs:
         assert [attempt.status for attempt in sent.attempts.all()] == [500]
         self.work()
         assert len(there.received) == 1
-        with connection.cursor() as cursor:
-            cursor.execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
+        execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
         self.work()
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 2)
@@ -327,16 +326,14 @@ class TestJobs:
         self, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
-                " RETURNING id"
-            )
-            [dead] = cursor.fetchone() or [0]
-            cursor.execute(
-                "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s WHERE task_name = %s",
-                [dead, deliveries.JOB],
-            )
+        [dead] = fetch_one(
+            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
+            " RETURNING id"
+        ) or [0]
+        execute(
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s WHERE task_name = %s",
+            [dead, deliveries.JOB],
+        )
         app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
         self.work()
         sent.refresh_from_db()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.database.statements import fetch_all, fetch_one
+from reviews.database.statements import fetch_all, fetch_value
 from reviews.judge.cells import IntArray
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.scope import JudgeScope
@@ -89,7 +89,7 @@ def load_anchors(first: JudgeScope, second: JudgeScope, shared: Collection[Judge
     of_one, values = first.facet_conditions("one")
     of_other, _ = second.facet_conditions("other")
     values |= {"first": first.run.pk, "second": second.run.pk, "limit": MOST_PAIRS + 1}
-    (has_answers,) = fetch_one(_HAS_ANSWERS, values) or (False,)
+    has_answers = fetch_value(_HAS_ANSWERS, values)
     source = "answered" if has_answers else "evaluation_facets"
     statement = _OF_RECORDS.format(one=source, other=source, of_one=of_one, of_other=of_other)
     # Keys are long, so they are read only for filters.

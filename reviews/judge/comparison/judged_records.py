@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.database.statements import fetch_all, fetch_one
+from reviews.database.statements import fetch_value
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.figure_cache import cache_records
 from reviews.judge.scope import JudgeScope
@@ -116,8 +116,8 @@ def _last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | N
     one, values = first.facet_conditions("one")
     other, _ = second.facet_conditions("other")
     values |= {"first": first.run.pk, "second": second.run.pk, "most": most}
-    found = fetch_one(_LAST.format(one=one, other=other), values)
-    return found[0] if found else None
+    found: int | None = fetch_value(_LAST.format(one=one, other=other), values)
+    return found
 
 
 def load_records(
@@ -136,7 +136,7 @@ def load_records(
             values[f"keys{place}"] = [facet_key("judge", name.judge), facet_key("template", name.template)]
             judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
         judge += " ELSE -1 END"
-    [(packed,)] = fetch_all(_RECORDS.format(judge=judge, chosen=chosen), values)
+    packed = fetch_value(_RECORDS.format(judge=judge, chosen=chosen), values)
     found = np.frombuffer(packed or b"", dtype=_RECORD)
     has_verdict = found["verdict"] < len(VERDICTS)
     columns: dict[str, NDArray[Any]] = {name: found[name].astype(np.int64) for name in _RECORD.names or ()}

@@ -2,7 +2,7 @@
 
 from django.db.models import Q
 
-from reviews.database.statements import fetch_one
+from reviews.database.statements import fetch_value
 from reviews.models import Run, User
 
 # The responses with the lowest numbers. The numbers are hashes, so these are a random sample.
@@ -30,5 +30,5 @@ def find_predecessor(run: Run, reader: User) -> Run | None:
         Q(created_at__lt=run.created_at) | Q(created_at=run.created_at, pk__lt=run.pk)
     )
     candidates = [*earlier.order_by("-created_at", "-pk").values_list("pk", flat=True)]
-    found = fetch_one(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
-    return earlier.get(pk=found[0]) if found else None
+    found = fetch_value(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
+    return earlier.get(pk=found) if found else None

@@ -12,6 +12,7 @@ from psycopg.pq import Format
 from cognireview.postgres.backend.pool import WarmestFirstPool, check_connection
 from reviews.database.binary_rows import binary_rows
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements
@@ -22,9 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def cursors_while_iterating() -> set[int]:
     found = set()
     for _ in User.objects.order_by("pk").iterator(chunk_size=1):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_cursors")
-            found.add((cursor.fetchone() or [0])[0])
+        found.add(fetch_value("SELECT count(*) FROM pg_cursors"))
     return found
 
 
@@ -44,8 +43,7 @@ def test_check_of_an_idle_connection_sends_nothing() -> None:
 def test_check_of_a_closed_connection_raises() -> None:
     connection.ensure_connection()
     with psycopg.connect(connection.connection.info.dsn) as lost:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [lost.info.backend_pid])
+        execute("SELECT pg_terminate_backend(%s, 5000)", [lost.info.backend_pid])
         with pytest.raises(psycopg.OperationalError):
             check_connection(lost)
 
@@ -127,10 +125,9 @@ def test_rows_are_binary_in_their_block_only() -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
 def test_moments_are_in_utc_whatever_the_time_zone_of_the_session(zone: str) -> None:
     moments = [dt.datetime(2026, 11, 28, 9, 5, 7, fraction, tzinfo=dt.UTC) for fraction in (0, 120, 500_000)]
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('TimeZone', %s, true)", [zone])
-        cursor.execute("SELECT unnest(%s::timestamptz[])", [[*moments, None]])
-        found = [moment for (moment,) in cursor.fetchall()]
+    with transaction.atomic():
+        execute("SELECT set_config('TimeZone', %s, true)", [zone])
+        found = [moment for (moment,) in fetch_all("SELECT unnest(%s::timestamptz[])", [[*moments, None]])]
     assert found == [*moments, None]
     assert {moment.tzinfo for moment in found if moment} == {dt.UTC}
 

@@ -9,6 +9,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.test import Client
 
 from cognireview.postgres import migrations
+from reviews.database.statements import execute, fetch_value
 from tests.support.factories import RunFactory
 from tests.support.waiting import PATIENCE
 
@@ -17,8 +18,7 @@ _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews',
 
 @pytest.mark.django_db
 def test_previous_version_stays_ready_after_migration(client: Client) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD)
+    execute(_RECORD)
     assert client.get("/readyz").status_code == 200
     migrations.migrate()
     call_command("migrate", verbosity=0)
@@ -50,16 +50,14 @@ class TestMigrate:
         reads, may_end, said = threading.Event(), threading.Event(), []
 
         def read() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("BEGIN; SELECT 1 FROM run")
-                reads.set()
-                may_end.wait(PATIENCE)
-                cursor.execute("ROLLBACK")
+            execute("BEGIN; SELECT 1 FROM run")
+            reads.set()
+            may_end.wait(PATIENCE)
+            execute("ROLLBACK")
             connections.close_all()
 
         def change() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
+            execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
 
         def say(sentence: str) -> None:
             said.append(sentence)
@@ -73,9 +71,7 @@ class TestMigrate:
         reader.join(PATIENCE)
         assert len(said) >= 2
         assert "A table to be changed is in use" in said[0]
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW lock_timeout")
-            assert cursor.fetchone() == ("0",)
+        assert fetch_value("SHOW lock_timeout") == "0"
 
     @pytest.mark.slow
     def test_migrate_builds_index_without_blocking_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,34 +86,29 @@ class TestMigrate:
             connections.close_all()
 
         def index() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
+            execute(statement)
 
         writer = threading.Thread(target=write)
         writer.start()
         assert began.wait(PATIENCE)
         migrations.retry_on_lock_timeout(connection, index, pytest.fail)
         writer.join(PATIENCE)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass")
-            assert cursor.fetchone() == (True,)
-            cursor.execute("DROP INDEX of_a_test")
+        assert fetch_value("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass") is True
+        execute("DROP INDEX of_a_test")
 
     def test_migrate_fails_with_a_sentence_after_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_ATTEMPTS", 2)
         monkeypatch.setattr(time, "sleep", lambda _seconds: None)
 
         def fail() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$")
+            execute("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$")
 
         with pytest.raises(CommandError, match="A table to be changed stays in use"):
             migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)
 
     def test_migrate_raises_other_errors(self) -> None:
         def fail() -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57014'; END $$")
+            execute("DO $$ BEGIN RAISE SQLSTATE '57014'; END $$")
 
         with pytest.raises(OperationalError):
             migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)

@@ -17,6 +17,7 @@ from cognireview.postgres import web_role
 from reviews.accounts import people
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
+from reviews.database.statements import execute
 from reviews.exports import jobs
 from reviews.exports.output import ExportOptions
 from reviews.imports import jobs as import_jobs
@@ -32,11 +33,6 @@ from tests.support.work import decide
 # Roles are of the whole server: each process that runs tests has its own.
 ROLE = "cognireview_test_web" + os.environ.get("PYTEST_XDIST_WORKER", "")
 SECRET = "only the tests know it"
-
-
-def execute(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
 
 
 def make_role() -> None:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -14,6 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reviews import tasks
 from reviews.audit import chain_checks, events, log
+from reviews.database.statements import execute
 from reviews.models import ChainCheck, Evaluation, Run, User
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
@@ -35,8 +35,7 @@ def decided(run: Run, ana: User) -> Evaluation:
 
 
 def seal() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 class TestPage:
@@ -108,10 +107,9 @@ class TestPage:
 
     def test_day_begins_in_the_readers_time_zone(self, run: Run, as_lea: Client, lea: User) -> None:
         event = events.record("archive run", actor=lea, run=run)
-        with connection.cursor() as cursor:
-            seal()
-            cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
-            cursor.execute("UPDATE audit_event SET at = '2026-03-01 20:00Z' WHERE id = %s", [event.pk])
+        seal()
+        execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
+        execute("UPDATE audit_event SET at = '2026-03-01 20:00Z' WHERE id = %s", [event.pk])
         day = f"{reverse('audit')}?since=2026-03-02&until=2026-03-02"
         assert " archived the run" not in text(as_lea.get(day))
         as_lea.cookies["timezone"] = "Asia/Tokyo"
@@ -191,10 +189,9 @@ class TestChainStatus:
         self, decided: Evaluation, as_lea: Client, as_max: Client
     ) -> None:
         seal()
-        with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
-            cursor.execute("UPDATE audit_event SET actor_name = 'bo'")
-            cursor.execute("ALTER TABLE audit_event ENABLE TRIGGER USER")
+        execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
+        execute("UPDATE audit_event SET actor_name = 'bo'")
+        execute("ALTER TABLE audit_event ENABLE TRIGGER USER")
         check = chain_checks.request_check(actor=None)
         seal()
         chain_checks.run_check(check.pk)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
 from prometheus_client.parser import text_string_to_metric_families
@@ -12,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cognireview.operations import outage
 from reviews import metrics
 from reviews.audit import log
+from reviews.database.statements import execute
 from reviews.models import Import, ImportProgress, User
 from reviews.queue import claims
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -98,15 +98,13 @@ class TestDatabaseMetrics:
         assert names == {"the one with work", metrics.OTHER_RUNS}
 
     def test_metrics_count_waiting_jobs_and_live_workers(self, client: Client, db: None) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO procrastinate_jobs (task_name, queue_name, status)"
-                " VALUES ('a', 'import', 'todo'), ('b', 'import', 'failed'), ('c', 'other', 'doing')"
-            )
-            cursor.execute(
-                "INSERT INTO procrastinate_workers (last_heartbeat)"
-                " VALUES (now()), (now() - interval '1 hour')"
-            )
+        execute(
+            "INSERT INTO procrastinate_jobs (task_name, queue_name, status)"
+            " VALUES ('a', 'import', 'todo'), ('b', 'import', 'failed'), ('c', 'other', 'doing')"
+        )
+        execute(
+            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now()), (now() - interval '1 hour')"
+        )
         found = samples(client)
         assert value(found, "jobs", queue="import", status="todo") == 1
         assert value(found, "jobs", queue="import", status="failed") == 1
@@ -121,12 +119,11 @@ class TestDatabaseMetrics:
         progress = ImportProgress.objects.create(
             source=running, size=1000, bytes_done=10, counts={"lines": 500}
         )
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE import_progress SET started_at = now() - interval '2 s', reported_at = now()"
-                " WHERE source_id = %s",
-                [progress.pk],
-            )
+        execute(
+            "UPDATE import_progress SET started_at = now() - interval '2 s', reported_at = now()"
+            " WHERE source_id = %s",
+            [progress.pk],
+        )
         found = samples(client)
         assert value(found, "import_lines_per_second") == 250
         assert value(found, "imports", state="running") == 1
@@ -200,8 +197,7 @@ class TestProcessMetrics:
 @pytest.mark.usefixtures("_open")
 def test_metrics_include_audit_chain_head(ana: User, client: Client) -> None:
     decide(EvaluationFactory.create(), ana)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
     found = samples(client)
     assert value(found, "audit_events") == 1
     assert value(found, "audit_head_info", head=str(log.chain_head())) == 1
