@@ -92,7 +92,7 @@ def postgresql_url(url: str) -> str:
     try:
         parts = conninfo_to_dict(url)
     except ProgrammingError as error:
-        # libpq quotes what it cannot read, which may be a part of the password.
+        # libpq quotes the text that it cannot parse, which may be a part of the password.
         reason, *_ = re.split(r"[:\s]*\"", str(error).strip(), maxsplit=1)
         raise ValueError(f"takes a PostgreSQL URL: {reason}. {_ESCAPES}") from error
     numbers = [*str(parts.get("port", "")).split(","), str(parts.get("connect_timeout", ""))]

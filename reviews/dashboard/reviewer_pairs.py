@@ -66,7 +66,7 @@ class PairAgreement(NamedTuple):
 
 
 def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:
-    """Return every pair that scored a record in common, by their usernames."""
+    """Return the agreement of each pair of reviewers who scored the same record, sorted by username."""
     rows = selected_rows(_PAIRS, selection, queue=list(QUEUE_STATUSES))
     people = User.objects.in_bulk({pk for one, other, *_ in rows for pk in (one, other)})
     found = []

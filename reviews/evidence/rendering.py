@@ -200,7 +200,7 @@ def _is_costly(text: str) -> bool:
 
 
 def json_html(value: Any) -> SafeString:
-    """Render a JSON value, indented, with pygments' classes. Goes inside `<pre class="json">`."""
+    """Render a JSON value, indented, with pygments' classes. The HTML goes inside `<pre class="json">`."""
     text = indented(value, 2)
     if len(text) > _SHORT_JSON:
         return _coloured(text)

@@ -1,7 +1,8 @@
 """The history of a record, newest first: imports, claims, decisions and escalations.
 
 It merges three sources: audit events of the record, lines of files that contain it, and bulk changes. Each
-source keeps the order of its sequence, even if a clock was set back. Times only merge the three.
+source keeps the order of its sequence, even if a clock was set back. Times decide only how the three are
+merged.
 """
 
 import datetime as dt

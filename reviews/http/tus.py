@@ -12,7 +12,7 @@ from reviews.storage.decompression import base_name
 
 VERSION = "1.0.0"
 CONTENT_TYPE = "application/offset+octet-stream"
-# Of the bytes that arrived before an interruption, a shorter rest is dropped.
+# An interruption costs fewer than this many of the bytes that have arrived.
 _LOST_AT_MOST = 64 * 1024
 
 

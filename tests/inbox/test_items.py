@@ -1,4 +1,4 @@
-"""Items of the inbox: what waits for whom, in which order."""
+"""Items of the inbox: their order, and the people for whom each one waits."""
 
 from functools import partial
 from typing import Any

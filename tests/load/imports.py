@@ -194,7 +194,7 @@ class _Replay:
     def _expected(
         self, line: bytes, seen: set[str], pk: int, number: int, found: list[str]
     ) -> list[list[str]]:
-        """The outcomes that a line may have. Follows the record to the line, as its outcome says."""
+        """Return the outcomes that a line may have, and note the state of its record after the actual one."""
         if not line.strip():
             return [[]]
         try:

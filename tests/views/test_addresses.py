@@ -1,4 +1,4 @@
-"""The tag `url` returns the addresses of Django's tag, and remembers those that contain keys alone."""
+"""The tag `url` returns the addresses of Django's tag, and remembers those whose only arguments are keys."""
 
 import pytest
 from django.template import Context, Template
