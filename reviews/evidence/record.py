@@ -279,8 +279,10 @@ def _rows(
 
 
 def _lacks_scores(evaluation: Evaluation, proposals: list[Proposal]) -> bool:
-    if evaluation.parsed_rubric_scores or not evaluation.raw_judge_output:
+    if not evaluation.raw_judge_output:
         return False
+    if evaluation.parsed_rubric_scores:
+        return all(one.score is None for one in proposals)
     rubric = run_rubric(evaluation.run)
     needed = [one for one in proposals if rubric.criterion(one.criterion).is_required]
     return not proposals or any(one.score is None for one in needed)

@@ -53,6 +53,8 @@ def test_contradiction_is_part_of_evidence() -> None:
         ('{"Depth": {"score": null, "justification": "."}}', {}, "raw"),
         ("no scores", {}, "raw"),
         ("no scores", {"Depth": {"score": "No"}}, "compare"),
+        ("no scores", {"Depth": {"score": None}}, "raw"),
+        ("no scores", {"Depth": {"Accuracy": {"score": 4}}}, "raw"),
     ],
 )
 def test_raw_output_opens_if_scores_could_not_be_extracted(raw: str, parsed: Any, pane: str) -> None:
