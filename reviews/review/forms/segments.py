@@ -8,6 +8,8 @@ from reviews.rubric.score_input import Choice, ScoreInput
 #: The longest label on a button; the rest is cut.
 MAX_LABEL = 24
 _SHORT, _MEDIUM = 3, 9
+# What a key adds to a label, in letters: cells have some room to spare.
+_KEY = 1
 #: The most cells that fit on the line of a criterion's title.
 _BESIDE = {"short": 5, "medium": 3, "long": 1}
 
@@ -34,4 +36,6 @@ def segment_layout(inputs: Iterable[ScoreInput]) -> SegmentLayout:
 
 
 def _length(choice: Choice) -> int:
-    return min(len(choice.label), MAX_LABEL)
+    """Return the length of a label, with its key if it does not begin with it."""
+    begins_with_key = choice.label.lower().startswith(choice.key)
+    return min(len(choice.label), MAX_LABEL) + (0 if begins_with_key else _KEY)
