@@ -36,6 +36,11 @@ def blind(ratings):
     ]
 
 
+def judged(lines):
+    """Return the ratings, or records, with a verdict by the judge. The others say nothing about them."""
+    return [one for one in lines if one["judge_verdict"]]
+
+
 def groups(cells, ratings, depth=0):
     """Split cells at each name of `PATH`, and pool those with fewer than `ENOUGH` ratings."""
     if depth == len(PATH):
@@ -96,17 +101,21 @@ def accuracy(ratings, represented, population, group):
     (tasks) are the data of the regression. The interval on the judge's pages is Wilson's with the same
     variance, corrected for few ratings, so the ends differ a little.
     """
-    right = [one["judge_verdict"] == one["verdict"] for one in ratings]
-    sums = defaultdict(lambda: np.zeros(2))
-    for one, is_right, records in zip(ratings, right, represented, strict=True):
-        sums[group[one["cell"]]] += (records * is_right, records)
-    means = {number: of_right / records for number, (of_right, records) in sums.items()}
+    # Whether the verdict is right, and whether the reviewer came to one.
+    pairs = [
+        np.array([one["judge_verdict"] == one["verdict"], one["verdict"] is not None], dtype=float)
+        for one in ratings
+    ]
+    sums, records_of = defaultdict(lambda: np.zeros(2)), Counter()
+    for one, pair, records in zip(ratings, pairs, represented, strict=True):
+        sums[group[one["cell"]]] += records * pair
+        records_of[group[one["cell"]]] += records
+    means = {number: found / records_of[number] for number, found in sums.items()}
     clusters = defaultdict(lambda: np.zeros(2))
     for one in population:
-        records = one["records"]
-        clusters[one["cluster"]] += (records * means[group[one["cell"]]], records)
-    for one, is_right, records in zip(ratings, right, represented, strict=True):
-        clusters[one["cluster"]][0] += records * (is_right - means[group[one["cell"]]])
+        clusters[one["cluster"]] += one["records"] * means[group[one["cell"]]]
+    for one, pair, records in zip(ratings, pairs, represented, strict=True):
+        clusters[one["cluster"]] += records * (pair - means[group[one["cell"]]])
     totals, sizes = np.array([one for one in clusters.values() if one[1]]).T
     fit = sm.WLS(totals / sizes, np.ones(len(sizes)), weights=sizes).fit(cov_type="HC1", use_t=True)
     [value], [(low, high)] = fit.params, fit.conf_int()
@@ -114,7 +123,9 @@ def accuracy(ratings, represented, population, group):
 
 
 if __name__ == "__main__":
-    given, records_by_cell = blind(lines(sys.argv[1])), lines(sys.argv[2])
+    given, records_by_cell = judged(blind(lines(sys.argv[1]))), judged(lines(sys.argv[2]))
+    if not given:
+        sys.exit("No record with a verdict by the judge has a blind rating.")
     group_of, weights_of = weigh(given, records_by_cell)
     print(
         "accuracy {:.4f} ({:.4f} to {:.4f})".format(*accuracy(given, weights_of, records_by_cell, group_of))

@@ -285,9 +285,15 @@ class _Blind:
             return Measured(None, self.unknown)
         if part != "run":
             return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
-        why = _why_not_covered(self._totals_by_flag, self.rated.ratings)
+        why = _why_not_covered(self._totals_by_flag, self._represented.ratings, self.criterion)
         whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
         return Measured(None, why) if why else Measured(pairs.confusion(whole))
+
+    @property
+    def _represented(self) -> RatedRun:
+        """The records that figures are about, with their ratings."""
+        assert self.rated
+        return self.rated.judged if self.criterion is None else self.rated
 
     @cached_property
     def _totals_by_flag(self) -> ClusterTotals:
@@ -309,24 +315,28 @@ class _Blind:
         """Yield the accuracy of each group of cells that has ratings, with the part that it is about."""
         if self.rated is None:
             return
-        names = sorted({group_of(cell) for cell in self.rated.records.cells})
+        represented = self._represented
+        names = sorted({group_of(cell) for cell in represented.records.cells})
         place_of = {name: place for place, name in enumerate(names)}
-        totals = self.rated.totals_of(self._pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
-        part = _covered_part(totals, self.rated.ratings)
+        pairs = ScorePairs(self.scale, represented.ratings.kinds, represented.ratings.counts)
+        totals = represented.totals_of(pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
+        part = _covered_part(totals, represented.ratings)
         found = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
         for name, accuracy in zip(names, found, strict=True):
             if accuracy.n:
                 yield name, part, accuracy
 
 
-def _why_not_covered(totals: ClusterTotals, ratings: Ratings) -> str:
+def _why_not_covered(totals: ClusterTotals, ratings: Ratings, criterion: str | None) -> str:
     """Return why figures about all records of a part are undefined, or an empty string."""
     if not totals.uncovered:
         return ""
-    missing = "unflagged" if any(kind.cell.is_flagged for kind in ratings.kinds) else "flagged"
+    rated = {kind.cell.is_flagged for kind in ratings.kinds}
+    missing = ("unflagged record" if True in rated else "flagged record") if rated else "record"
+    with_verdict = " with a verdict by the judge" if criterion is None else ""
     return (
-        f"No {missing} record has a blind rating, so nothing is known about {totals.uncovered:,} of "
-        f"{totals.uncovered + totals.records:,} records."
+        f"No {missing}{with_verdict} has a blind rating, so nothing is known about "
+        f"{totals.uncovered:,} of {totals.uncovered + totals.records:,} records."
     )
 
 

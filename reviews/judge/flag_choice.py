@@ -119,8 +119,8 @@ def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: 
     def stays(kind: RatingKind) -> bool:
         return kind.cell.is_flagged and not (kind.families and {*kind.families} <= {*dropped})
 
-    totals = rated.totals(
-        lambda kind: kind.is_wrong and not stays(kind), lambda kind: kind.is_rated and not stays(kind), stays
+    totals = rated.judged.totals(
+        lambda kind: kind.is_wrong and not stays(kind), lambda kind: kind.is_rated and not stays(kind)
     )
     error_rate = clusters.ratio(totals, 0, 1)
     high = error_rate.high
@@ -128,7 +128,7 @@ def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: 
         named[len(dropped) - 1],
         [*named[len(dropped) :]],
         error_rate,
-        round(float(totals.sums[2])),
+        round(float(rated.totals(stays).sums[0])),
         is_shown=not totals.uncovered and high is not None and high <= limit,
     )
 

@@ -90,7 +90,7 @@ def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     times = _times(scope, [*records] if left_out else None)
     keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))[:MOST_REASONS]
     titles = family_titles(run, keys)
-    found = _measure(_totals(load_rated_families(scope), keys))
+    found = _measure(_totals(load_rated_families(scope).judged, keys))
     reasons = [
         _reason(key, titles.get(key, key), records.get(key, 0), one, times.get(key, ReviewTime()))
         for key, one in zip(keys, found, strict=True)

@@ -100,7 +100,9 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
         sentences=[],
         verdicts=verdicts,
     )
-    return replace(found, sentences=[*_sentences(found, total), *filter(None, [records.sentence])])
+    of_all = int(rated.records.only(lambda cell: not cell.is_flagged).sizes.sum())
+    others = counted(total, "unflagged record") + (" with a verdict" if of_all > total else "")
+    return replace(found, sentences=[*_sentences(found, others), *filter(None, [records.sentence])])
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
@@ -164,11 +166,11 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
     return sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
 
 
-def _sentences(found: MissedErrors, records: int) -> Iterator[str]:
-    others = counted(records, "unflagged record")
+def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
+    """Yield the base of the figures in words. `others` names the unflagged records that they are about."""
     if found.miss_rate.why == _NO_VERDICTS:
         yield _NO_VERDICTS
-    elif not records:
+    elif not found.records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."
     elif found.ratings:
         yield f"{counted(found.ratings, 'blind rating')} of sampled records represent {others}."

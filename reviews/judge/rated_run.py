@@ -62,11 +62,20 @@ class RatedRun:
         return self._extrapolation.totals(values, domains)
 
     @cached_property
+    def judged(self) -> "RatedRun":
+        """The records with a verdict by the judge: only these can have a wrong one.
+
+        Ratings of the others say nothing about them.
+        """
+        return self.only(lambda cell: bool(cell.verdict))
+
+    @cached_property
     def verdicts_by_flag(self) -> VerdictsByFlag:
-        """The pairs of verdicts, if the ratings are about the verdict."""
-        pairs = ScorePairs(ScoreCategories.of_verdicts(), self.ratings.kinds, self.ratings.counts)
-        totals = self.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
-        has_unflagged = any(not cell.is_flagged for cell in self.records.cells)
+        """The pairs of verdicts of judged records, if the ratings are about the verdict."""
+        judged = self.judged
+        pairs = ScorePairs(ScoreCategories.of_verdicts(), judged.ratings.kinds, judged.ratings.counts)
+        totals = judged.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
+        has_unflagged = any(not cell.is_flagged for cell in judged.records.cells)
         unflagged = pairs.confusion(totals, 1) if has_unflagged else None
         return VerdictsByFlag(totals, pairs.confusion(totals), unflagged)
 

@@ -13,6 +13,7 @@ from cognireview.types.estimates import Part
 from cognireview.types.report_parts import JudgeGroup
 from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, compare_with_humans
 from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures
+from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import Evaluation, Run, RunCount, User
 from reviews.records.scales import RangeScale
@@ -238,10 +239,27 @@ class TestWholeRun:
         found = compare_with_humans(JudgeScope(run))
         assert found.headline
         assert found.headline.accuracy.why == (
-            "No unflagged record has a blind rating, so nothing is known about 300 of 400 records."
+            "No unflagged record with a verdict by the judge has a blind rating, so nothing is known about "
+            "300 of 400 records."
         )
         assert found.overall[1].accuracy.value == 1
         assert [one.part for one in found.groups] == ["flagged"]
+
+    def test_ratings_of_records_without_a_verdict_represent_no_others(self, run: Run, ana: User) -> None:
+        """The judge gave no verdict on the only unflagged records that were rated."""
+        rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 20)
+        others = stratum(run, {"Pass": 200, "": 50}, is_flagged=False)
+        rated(others, ana, None, "Pass", 9)
+        found = compare_with_humans(JudgeScope(run))
+        assert found.headline
+        assert (found.headline.accuracy.value, found.headline.n, found.headline.human_only) == (None, 20, 9)
+        assert "nothing is known about 200 of 300 records" in found.headline.accuracy.why
+        [sentence] = estimate_missed_errors(JudgeScope(run)).sentences
+        assert sentence.startswith("None of 200 unflagged records with a verdict is sampled.")
+        # Nor are they pooled with records that have one.
+        rated(others, ana, "Pass", "Fail", 5)
+        accuracy = compare_with_humans(JudgeScope(run)).overall[0].accuracy
+        assert accuracy.value == pytest.approx(100 / 300)
 
     def test_interval_is_wider_if_the_ratings_of_a_task_are_alike(self, run: Run, ana: User) -> None:
         tasks = [task for task in range(40) for _ in range(5)]
