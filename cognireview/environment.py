@@ -106,7 +106,7 @@ class Environment:
     )
     public_url: str = _setting(
         "http://localhost:8000",
-        values.web_url,
+        values.site_url,
         "Address of the site. With https, cookies are secure and HSTS is sent.",
     )
     session_idle_minutes: int = _setting(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import ProgrammingError
@@ -105,14 +105,29 @@ def postgresql_url(url: str) -> str:
 
 def web_url(url: str) -> str:
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _has_valid_port(parts):
         raise ValueError("takes a URL like https://review.example.org")
     return url.rstrip("/")
 
 
+def site_url(url: str) -> str:
+    """Read the address of the site, which has no path."""
+    address = web_url(url)
+    if not _HOST.fullmatch(address.partition("://")[2]):
+        raise ValueError("takes a URL like https://review.example.org, without a path")
+    return address
+
+
+def _has_valid_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
 def mail_url(url: str) -> Secret:
     parts = urlsplit(url)
-    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname or not _has_valid_port(parts):
         raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
     return Secret(url)
 

@@ -38,6 +38,8 @@ PAUSES = (
     timedelta(minutes=30),
     *(timedelta(hours=hours) for hours in (1, 2, 4, 8, 8)),
 )
+# After all other jobs, whose priority is 0: imports must not wait for many messages to a slow receiver.
+_PRIORITY = -1
 State = WebhookDelivery.State
 
 # One statement, and so one snapshot: a queue that is filled concurrently leaves a row that this does not see.
@@ -162,8 +164,13 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
         body=orjson.dumps({"type": event, "timestamp": _stamp(now), "data": data}).decode(),
         next_attempt_at=now,
     )
-    jobs.configure_task(JOB).defer(delivery_id=delivery.pk, attempt=1)
+    _enqueue_attempt(delivery, 1)
     return delivery
+
+
+def _enqueue_attempt(delivery: WebhookDelivery, attempt: int, *, at: datetime | None = None) -> None:
+    job = jobs.configure_task(JOB, schedule_at=at, priority=_PRIORITY)
+    job.defer(delivery_id=delivery.pk, attempt=attempt)
 
 
 def attempt_delivery(delivery_id: int, attempt: int) -> None:
@@ -208,8 +215,7 @@ def _record_attempt(delivery_id: int, attempt: int, answer: DeliveryResult) -> N
         delivery.state = State.GIVEN_UP
     else:
         delivery.next_attempt_at = timezone.now() + pause
-        again = jobs.configure_task(JOB, schedule_at=delivery.next_attempt_at)
-        again.defer(delivery_id=delivery.pk, attempt=attempt + 1)
+        _enqueue_attempt(delivery, attempt + 1, at=delivery.next_attempt_at)
     delivery.save(update_fields=["state", "next_attempt_at"])
 
 
@@ -229,7 +235,7 @@ def retry(*, delivery_id: int, actor: User, is_delivered_too: bool = False) -> b
         return False
     delivery.state, delivery.next_attempt_at, delivery.dismissed_at = State.WAITING, timezone.now(), None
     delivery.save(update_fields=["state", "next_attempt_at", "dismissed_at"])
-    jobs.configure_task(JOB).defer(delivery_id=delivery.pk, attempt=_made(delivery) + 1)
+    _enqueue_attempt(delivery, _made(delivery) + 1)
     audit_events.record("message retried", actor=actor, run=delivery.run, webhook=delivery.webhook_id)
     return True
 

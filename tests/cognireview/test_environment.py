@@ -133,6 +133,14 @@ class TestMail:
         monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "smtp://max:hush@mail.example.org:587")
         assert "hush" not in repr(read())
 
+    @pytest.mark.parametrize("port", ["0", "99999", "mail"])
+    def test_mail_server_with_an_invalid_port_is_refused(
+        self, port: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL", f"smtp://mail.example.org:{port}")
+        with pytest.raises(ImproperlyConfigured, match="takes a URL like smtp://"):
+            read()
+
 
 class TestEnvironment:
     def test_environment_may_be_empty(self) -> None:
@@ -188,6 +196,23 @@ class TestEnvironment:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", url)
         assert read().allowed_hosts == ["127.0.0.1", "localhost", "[::1]", *hosts]
         assert not read().public_url.endswith("/")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://example.org/review",
+            "https://example.org:99999",
+            "https://example.org?x=1",
+            "https://max@example.org",
+            "https://exam ple.org",
+        ],
+    )
+    def test_public_url_with_more_than_host_and_port_is_refused(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", url)
+        with pytest.raises(ImproperlyConfigured, match="takes a URL like https://review"):
+            read()
 
 
 class TestInvalidValue:

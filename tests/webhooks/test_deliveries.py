@@ -322,6 +322,20 @@ class TestJobs:
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 2)
 
+    def test_webhook_jobs_run_after_other_jobs(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
+        there.statuses = [500]
+        deliveries.send_test(webhook=made.webhook, actor=max)
+        self.work()
+        deliveries.send_test(webhook=made.webhook, actor=max)
+        app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
+        retried, new, other = ProcrastinateJob.objects.filter(status="todo").order_by("pk")
+        assert (retried.priority, new.priority, other.priority) == (-1, -1, 0)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)")
+            assert cursor.fetchone() == (other.pk,)
+
     def test_webhook_job_of_a_dead_worker_is_retried(
         self, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
