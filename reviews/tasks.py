@@ -183,8 +183,9 @@ def notify_of_events(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks ge
             pass
 
 
+# The lock: if the mail server hangs, a job takes longer than a minute, and several would occupy the worker.
 @app.periodic(cron="* * * * *")
-@app.task(task_middleware=_AROUND, queueing_lock="send_notifications")
+@app.task(task_middleware=_AROUND, queueing_lock="send_notifications", lock="send_notifications")
 def send_notifications(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Mail the notifications that are due: those of the last minute, and daily digests."""
     with _skip_on_outage():
