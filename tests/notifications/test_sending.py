@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
 from reviews import tasks
+from reviews.database.statements import fetch_value
 from reviews.inbox.items import Inbox
 from reviews.models import AuditEvent, Notification, Run, User
 from reviews.notifications import sending
@@ -132,10 +132,8 @@ def test_sent_notifications_are_removed_after_their_time(ana: User, settings: Se
 
 @pytest.mark.django_db(transaction=True)
 def test_one_job_sends_mail_at_a_time() -> None:
-    begun: list[int | None] = []
+    begun = []
     for minute in range(2):
         tasks.send_notifications.configure(task_kwargs={"timestamp": minute}).defer()
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)")
-            begun += cursor.fetchone() or []
+        begun.append(fetch_value("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)"))
     assert begun == [ProcrastinateJob.objects.order_by("pk")[0].pk, None]

@@ -18,7 +18,7 @@ from standardwebhooks import WebhookVerificationError
 
 from cognireview.environment import BASE_DIR
 from reviews import tasks
-from reviews.database.statements import execute, fetch_one
+from reviews.database.statements import execute, fetch_one, fetch_value
 from reviews.models import AuditEvent, User, Webhook, WebhookAttempt, WebhookDelivery, WebhookSecret
 from reviews.records.conflicts import Conflict
 from reviews.webhooks import deliveries, sender, signing_secrets
@@ -332,9 +332,7 @@ class TestJobs:
         app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
         retried, new, other = ProcrastinateJob.objects.filter(status="todo").order_by("pk")
         assert (retried.priority, new.priority, other.priority) == (-1, -1, 0)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)")
-            assert cursor.fetchone() == (other.pk,)
+        assert fetch_value("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)") == other.pk
 
     def test_webhook_job_of_a_dead_worker_is_retried(
         self, made: deliveries.NewWebhook, there: Receiver, max: User
