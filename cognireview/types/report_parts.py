@@ -37,7 +37,7 @@ class Data:
     no_verdict: int | None
     """Records without a verdict in their file."""
     verdicts_read: int | None
-    """Those of them whose verdict is in the raw output."""
+    """Those of them whose verdict follows from the judge's scores."""
     is_counted: bool
     sentences: list[str]
     verifications: list[FacetCount]

@@ -141,9 +141,10 @@ def _sentences(facts: DataSummary) -> Iterator[str]:
         yield f"{flagged}{families if facts.flagged and facts.flag_reasons else ''}."
     if facts.no_verdict:
         number = facts.verdicts_read or 0
-        read = "all" if number == facts.no_verdict else f"{number:,}" if number else "none"
         without = f"{counted(facts.no_verdict, 'record has', 'records have')} no verdict in the file"
-        yield f"{without}; {read} of these verdicts were extracted from the raw output."
+        # From parsed scores, or from those extracted from the raw output.
+        read = "all of them" if number == facts.no_verdict else f"{number:,}" if number else "none"
+        yield f"{without}. The judge's scores give {read}."
     if empty := facts.records_of("verified", "no reference"):
         yield (
             f"{counted(empty, 'verification')} against an empty reference answer. This is no evidence "

@@ -35,7 +35,8 @@ DEFINITION = (
     "their error rate has to be below the limit. The sequence ends at the first step for which that is not "
     "shown (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370)."
 )
-_NONE_RATED = "No record has a blind rating yet."
+_NONE_RATED = "No record with a verdict by the judge has a blind rating yet."
+_NO_REASON = "No record of the run has a flag reason."
 
 
 @cache_figures
@@ -47,6 +48,8 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     if not rated.ratings.count(lambda kind: kind.is_rated):
         return FlagChoice(limit, [], 0, _NONE_RATED, _NONE_RATED)
     sizes, left_out = largest_families(scope.run)
+    if not sizes:
+        return FlagChoice(limit, [], 0, _NO_REASON, _NO_REASON)
     titles = family_titles(scope.run, sizes)
     by_size = sorted(sizes, key=lambda key: (-sizes[key], key))
     start = _start(scope, rated, _named(titles, by_size), limit)
@@ -108,7 +111,8 @@ def _start(scope: JudgeScope, rated: RatedRun, named: list[str], limit: float) -
     missed = estimate_missed_errors(scope)
     high = missed.miss_rate.high
     # Without unflagged records, the limit cannot be broken yet.
-    is_shown = missed.records == 0 or (high is not None and high <= limit)
+    is_all_flagged = missed.records == 0 and not rated.records.undrawable
+    is_shown = is_all_flagged or (high is not None and high <= limit)
     flagged = rated.records.only(lambda cell: cell.is_flagged)
     return FlagStep(None, named, missed.miss_rate, int(flagged.sizes.sum()), is_shown=is_shown)
 

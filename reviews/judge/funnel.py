@@ -137,9 +137,10 @@ def _sentences(found: Funnel) -> Iterator[str]:
     are = "is" if found.locked_in == 1 else "are"
     yield f"{found.locked_in:,} of {assigned} assigned to blind review {are} locked in, by {ratings}."
     if found.missing and found.bounds:
+        others = "the other one" if found.missing == 1 else f"the {found.missing:,} others"
         yield (
             f"The accuracy over the whole run would be {percent(found.bounds.low)} if the judge were wrong "
-            f"on all {found.missing:,} others, and {percent(found.bounds.high)} if it were right on all."
+            f"on {others}, and {percent(found.bounds.high)} if it were right."
         )
     if found.outdated:
         ratings = counted(found.outdated, "rating no longer counts", "ratings no longer count")

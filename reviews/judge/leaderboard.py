@@ -146,6 +146,8 @@ def _columns(model: int) -> tuple[int, int]:
 
 
 def _estimate(totals: ClusterTotals, model: int) -> Estimate:
+    if not totals.records:
+        return undefined("No record has a blind rating yet.")
     if totals.uncovered:
         return undefined(
             f"No blind rating represents {counted(totals.uncovered, 'record')} of the run: either no flagged "
@@ -242,10 +244,13 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
         yield board.left_out
     unranked = [model for model in board.models if model.estimate.value is None]
     if len(unranked) == len(board.models):
+        is_judged = any(model.judge_rate is not None for model in unranked)
         if board.scope.model is None:
-            yield "No model has an estimate yet. These are the judge's rates, without correction."
+            rates = " These are the judge's rates, without correction." if is_judged else ""
+            yield f"No model has an estimate yet.{rates}"
         else:
-            yield "This model has no estimate yet. Its pass rate is that of the judge, without correction."
+            rate = " Its pass rate is that of the judge, without correction." if is_judged else ""
+            yield f"This model has no estimate yet.{rate}"
         yield from dict.fromkeys(model.estimate.why for model in unranked)
         return
     if unranked:
@@ -264,6 +269,9 @@ def _order_sentence(board: Leaderboard) -> str:
     if not board.ranking_disagreements:
         return "The judge and reviewers rank no pair of models in opposite order."
     real = sum(swap.is_significant for swap in board.ranking_disagreements)
+    if board.pairs == 1:
+        how = "and the difference is significant" if real else "but the difference is not significant"
+        return f"The judge and reviewers rank the two models in opposite order, {how}."
     swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
     significantly = f"{f'{real:,}' if real else 'none'} of them significantly"
     return f"The judge and reviewers rank {swapped} in opposite order, {significantly}."

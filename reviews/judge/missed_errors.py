@@ -48,6 +48,7 @@ DEFINITIONS = {
 
 _NO_VERDICTS = "No record has a verdict by the judge."
 _ALL_FLAGGED = "Every record with a verdict is flagged."
+_NONE_DRAWABLE = "No unflagged record can be sampled."
 _NONE_SAMPLED = "No unflagged record has a blind rating."
 _NONE_FLAGGED = "No flagged record has a blind rating."
 
@@ -80,7 +81,8 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     unflagged = rated.records.only(lambda cell: bool(cell.verdict) and not cell.is_flagged)
     verdicts = rated.verdicts_by_flag
     if any(cell.verdict for cell in rated.records.cells):
-        figures = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
+        none = _NONE_DRAWABLE if records.undrawable else _ALL_FLAGGED
+        figures = _flag_figures(verdicts, _NONE_SAMPLED if unflagged.cells else none)
     else:
         figures = (undefined(_NO_VERDICTS),) * 3
     miss_rate, flagged_error_rate, flag_recall = figures
@@ -139,13 +141,16 @@ def _wrong_and_all(verdicts: Confusion) -> tuple[tuple[int, ...], tuple[int, ...
     return verdicts.where(lambda judge, human: judge is not human), verdicts.columns
 
 
-def _flag_figures(verdicts: VerdictsByFlag, *, is_all_flagged: bool) -> tuple[Estimate, Estimate, Estimate]:
-    """Return the miss rate, the error rate of flagged records, and the flag recall."""
+def _flag_figures(verdicts: VerdictsByFlag, why_not_missed: str) -> tuple[Estimate, Estimate, Estimate]:
+    """Return the miss rate, the error rate of flagged records, and the flag recall.
+
+    `why_not_missed` is the reason if the miss rate is undefined.
+    """
     caught, missed, recall = clusters.ratios(verdicts.totals, [*_columns(verdicts).values()])
     if caught.value is None:
         caught = undefined(_NONE_FLAGGED)
     if missed.value is None:
-        missed = undefined(_ALL_FLAGGED if is_all_flagged else _NONE_SAMPLED)
+        missed = undefined(why_not_missed)
     why = caught.why or missed.why
     if why or recall.value is None:
         recall = undefined(why) if why else undefined("No wrong verdict was found.", caught.n + missed.n)
@@ -170,6 +175,8 @@ def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
     """Yield the base of the figures in words. `others` names the unflagged records that they are about."""
     if found.miss_rate.why == _NO_VERDICTS:
         yield _NO_VERDICTS
+    elif found.miss_rate.why == _NONE_DRAWABLE:
+        yield f"{_NONE_DRAWABLE} What the flags miss is unknown."
     elif not found.records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."
     elif found.ratings:

@@ -139,8 +139,7 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
             rows.append((one.title, _count(one.n), *shares, *wrong))
         yield TextTable(("Score", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail"), rows)
     notes = [judge.unknown, judge.left_out]
-    if judge.headline:
-        notes.append(judge.headline.accuracy.why)
+    notes += [one.accuracy.why for one in judge.figures_of("blind", "run")]
     if any(one.basis == "assisted" for one in judge.overall):
         notes.append("Assisted reviewers saw the judge's scores, which may overstate its accuracy.")
     yield sentences(dict.fromkeys(filter(None, notes)))

@@ -20,10 +20,14 @@ _PART_OF_WORD = re.compile(r"[^/_-]*[/_-]+|[^/_-]+")
 
 
 def print_parts(parts: Iterable[RenderableType], *, wraps: bool = True) -> None:
-    """Print parts of a report to standard output, with lines as wide as the terminal if it `wraps`."""
+    """Print parts of a report to standard output, with lines as wide as the terminal if it `wraps`.
+
+    Empty texts are left out.
+    """
     console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=not wraps)
     for part in parts:
-        console.print(part)
+        if not isinstance(part, Text) or part.plain:
+            console.print(part)
 
 
 def heading(text: str) -> Text:

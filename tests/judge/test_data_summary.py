@@ -80,8 +80,13 @@ class TestDataSummary:
             line(name, parsed_rubric_scores={}, aggregated_score=None, raw_judge_output=raw) for name in "ab"
         ]
         assert facts_of(*two).sentences[1] == (
-            "2 records have no verdict in the file; none of these verdicts were extracted from the raw "
-            "output."
+            "2 records have no verdict in the file. The judge's scores give none."
+        )
+
+    def test_verdicts_that_follow_from_parsed_scores_are_named_so(self) -> None:
+        two = [line(name, aggregated_score=None) for name in "ab"]
+        assert facts_of(*two).sentences[1] == (
+            "2 records have no verdict in the file. The judge's scores give all of them."
         )
 
     def test_summary_follows_reimported_records(self) -> None:

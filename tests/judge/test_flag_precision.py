@@ -250,6 +250,13 @@ class TestFlagChoice:
         stratum(run, {"Pass": 500}, is_flagged=False)
         assert not self.chosen(run, 0.5).steps[0].is_shown
 
+    def test_run_without_reasons_has_none_to_drop(self, run: Run, ana: User) -> None:
+        rated(stratum(run, {"Pass": 40}, is_flagged=False), ana, "Pass", "Pass", 20)
+        found = self.chosen(run, 0.1)
+        assert (found.steps, found.sentence) == ([], "No record of the run has a flag reason.")
+
     def test_run_without_ratings_says_so(self, run: Run) -> None:
         flagged(run, parsing=100)
-        assert self.chosen(run, 0.1).sentence == "No record has a blind rating yet."
+        assert self.chosen(run, 0.1).sentence == (
+            "No record with a verdict by the judge has a blind rating yet."
+        )

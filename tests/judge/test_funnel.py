@@ -123,8 +123,8 @@ def test_bounds_assume_the_worst_and_the_best_of_missing_records(run: Run, ana: 
     # Two of twelve are known, one of them is right.
     assert astuple(bounds) == pytest.approx((1 / 12, 11 / 12))
     assert found(run).sentences[1] == (
-        "The accuracy over the whole run would be 8% if the judge were wrong on all 10 others, and 92% if it "
-        "were right on all."
+        "The accuracy over the whole run would be 8% if the judge were wrong on the 10 others, and 92% if it "
+        "were right."
     )
 
 

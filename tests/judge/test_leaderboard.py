@@ -130,7 +130,8 @@ class TestRankingDisagreements:
         assert answer(run).startswith("o3 has the highest pass rate by reviewers: ")
         assert swap.difference.value == pytest.approx(0.4)
         assert board(run).sentences[-1] == (
-            "The judge and reviewers rank 1 of 1 pair of models in opposite order, 1 of them significantly."
+            "The judge and reviewers rank the two models in opposite order, and the difference is "
+            "significant."
         )
 
     def test_ranking_disagreement_on_few_records_is_not_significant(self, run: Run, ana: User) -> None:
@@ -138,6 +139,7 @@ class TestRankingDisagreements:
         self.judged(run, ana, "o3", judged=8, passed=7, records=12)
         [swap] = board(run).ranking_disagreements
         assert not swap.is_significant
+        assert board(run).sentences[-1].endswith("but the difference is not significant.")
         assert answer(run) == "By the scores of reviewers, any of 2 models may be the best: o3, o1."
         assert swap.p > 0.05
 

@@ -7,6 +7,7 @@ from cognireview.types.encoding import encode
 from cognireview.types.estimates import Estimate, Part
 from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
+from reviews.judge.flag_choice import choose_flags
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope
@@ -151,6 +152,18 @@ class TestWithoutSample:
         assert found.sentences[0].startswith("Every record with a verdict is flagged")
         assert found.flagged_error_rate.value == 1
         assert found.flag_recall.why == "Every record with a verdict is flagged."
+
+    def test_flags_miss_an_unknown_number_if_no_unflagged_record_can_be_sampled(self) -> None:
+        done = import_data(
+            file_of(
+                line("a", needs_human_review=True, aggregated_score="Pass"),
+                line("b", needs_human_review=False, human_review_status="Completed", aggregated_score="Pass"),
+            )
+        )
+        found = missed(done.target_run)
+        assert found.sentences[0] == "No unflagged record can be sampled. What the flags miss is unknown."
+        assert found.miss_rate.why == "No unflagged record can be sampled."
+        assert not choose_flags(JudgeScope(done.target_run)).steps
 
     def test_flags_miss_an_unknown_number_if_no_record_has_a_verdict(self, run: Run) -> None:
         stratum(run, {"": 10}, is_flagged=False)
