@@ -56,4 +56,8 @@ def _reason(sentence: str) -> Signal:
 
 
 def _short(sentence: str) -> str:
-    return sentence if len(sentence) <= _MAX_LABEL else shorten(sentence, _MAX_LABEL, placeholder=" …")
+    """Shorten a sentence between words, or within its first word if that is too long."""
+    if len(sentence) <= _MAX_LABEL:
+        return sentence
+    label = shorten(sentence, _MAX_LABEL, placeholder=" …")
+    return label if label.strip(" …") else f"{sentence.strip()[: _MAX_LABEL - 1]}…"

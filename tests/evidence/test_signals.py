@@ -31,6 +31,11 @@ def test_long_reason_is_shortened_and_opens_as_a_whole() -> None:
     assert signal == Signal("The response was flagged, because the answer …", [LONG], "warn")
 
 
+def test_reason_without_spaces_is_shortened_within_a_word() -> None:
+    [signal] = list_signals(["x" * 60], [])
+    assert signal == Signal(f"{'x' * 47}…", ["x" * 60], "warn")
+
+
 def test_many_reasons_share_a_chip() -> None:
     reasons = [f"Reason {number}." for number in range(6)]
     assert [signal.label for signal in list_signals(reasons[:4], [])] == reasons[:4]
