@@ -55,6 +55,8 @@ _BETWEEN = "<!---->"
 
 # Control characters are shown, for example the form feed of a misread "\f" in \frac.
 _VISIBLE_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
+# Overrides of the direction would show the text after them in another order: "54" as "45".
+_VISIBLE_CONTROLS |= dict.fromkeys((0x202D, 0x202E), 0xFFFD)
 
 _ALL_CONTROLS = {code: 0x2400 + code for code in range(32)}
 

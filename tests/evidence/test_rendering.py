@@ -212,6 +212,15 @@ class TestDamagedLatex:
         assert "repair" not in markdown("a\nuse of\ttabs")
 
 
+@pytest.mark.parametrize(
+    "render", [markdown, inline, plain, json_html, lambda text: text_with_spans(text, [])]
+)
+def test_overrides_of_the_direction_are_shown_and_do_nothing(render: Callable[[str], SafeString]) -> None:
+    html = render("is \u202e54 or \u202d45")
+    assert "\ufffd54" in html
+    assert "\ufffd45" in html
+
+
 class TestDiff:
     def test_diff_marks_pieces_and_keeps_formulas_whole(self) -> None:
         html = diff_html([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
