@@ -326,7 +326,7 @@ def check_claimed_by(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `RecordUnavailable` unless the reviewer has claimed the record. The claim may have expired."""
     check_available(evaluation, reviewer)
     if evaluation.claimed_by_id != reviewer.pk:
-        raise RecordUnavailable("Your claim on this record has expired. Claim it again to continue.")
+        raise RecordUnavailable("Your claim on this record has ended. Claim it again to continue.")
 
 
 def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:

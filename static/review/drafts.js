@@ -86,6 +86,7 @@ class Draft {
     extendClaim(response.headers.get("X-Claim-Until"));
     const html = await response.text();
     if (response.status === 409) {
+      this.revision -= 1; // not saved: a copy of it is still news to the next screen
       return this.pause(() => {
         this.isBehind = raiseFromServer(html) === "newer";
         if (this.isBehind) this.setAside(fieldsOf(this.form));

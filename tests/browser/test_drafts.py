@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.screen import draft_is, heading, label, press, record, settle, verdict
+from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -126,6 +126,23 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     expect(alert).to_have_count(1)
     press(screen, "Escape", "z")
     heading(screen, "b-model")
+
+
+def test_released_record_is_claimed_again_with_everything_entered(screen: Page, ana: User, lea: User) -> None:
+    claims.release(evaluation_id=record("a-model").pk, actor=lea)
+    press(screen, "c")
+    screen.keyboard.type("I was here.")  # saved once, after the last letter
+    alert = screen.get_by_role("alert")
+    expect(alert).to_contain_text("Your claim on this record has ended. Claim it again to continue.")
+    settle(screen)
+    alert.get_by_role("button", name="Claim again").click()
+    expect(alert).to_have_count(0)
+    heading(screen, "a-model")
+    expect(screen.get_by_label("Comment")).to_have_value("I was here.")
+    assert record("a-model").claimed_by == ana
+    draft_is(screen, "saved")
+    press(screen, "a")
+    assert saved(screen, "a-model").comments == "I was here."
 
 
 @pytest.mark.usefixtures("_hurried")
