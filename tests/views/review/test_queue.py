@@ -4,11 +4,12 @@ import datetime as dt
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.queue import claims
-from tests.support.factories import EvaluationFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, text, url
 from tests.support.work import end_claim
 from tests.views.review.test_record import SCORES
@@ -143,11 +144,18 @@ class TestQueue:
         assert "Start reviewing" not in page.partition("</main>")[0]
         assert "every 30s" not in page
 
+    def test_queue_page_leads_to_the_next_run_at_the_end(self, as_ana: Client, record: Evaluation) -> None:
+        done = RunFactory.create(name="Done")
+        assert "Next run" in text(as_ana.get(url("review", done)))
+        assert "Next run" not in text(as_ana.get(url("review", record.run)))
+        assert as_ana.get(reverse("start"))["Location"] == url("review", record.run)
+
     def test_queue_page_offers_skipped_records(self, as_ana: Client, claimed: Evaluation) -> None:
         as_ana.post(url("skip", claimed))
         page = text(as_ana.get(url("review", claimed.run)))
         assert "1 skipped by you" in page
         assert "Review skipped records" in page
+        assert "Next run" not in page
         assert as_ana.post(url("unskip-all", claimed.run))["Location"] == url("evaluation", claimed)
 
     def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, claimed: Evaluation) -> None:
