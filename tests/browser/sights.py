@@ -13,7 +13,6 @@ from typing import Any
 
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
-from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route
@@ -75,6 +74,10 @@ def nothing() -> None:
     """Create nothing, for a URL without argument."""
 
 
+def the_person(name: str) -> User:
+    return User.objects.get(username=name)
+
+
 @dataclass(frozen=True)
 class Sight:
     """A page in a state."""
@@ -105,7 +108,7 @@ def archived_run() -> int:
 
 def run() -> int:
     """A run with waiting, claimed, reviewed and outdated records, a conflict, and an invalid line."""
-    bo = User.objects.get(username="bo")
+    bo = the_person("bo")
     lines = [line(f"eval_{n}", task_id=str(n)) for n in range(5)]
     made = import_data(file_of(*lines, b"no record"), run=f"Algebra {LONG}").target_run
     records = list(Evaluation.objects.order_by("pk"))
@@ -116,15 +119,14 @@ def run() -> int:
     import_data(
         file_of(line("eval_0", task_id="0", **theirs), line("eval_1", task_id="1", **newer)), run=made.name
     )
-    with transaction.atomic():
-        claims.claim(evaluation_id=records[4].pk, reviewer=bo)
+    claims.claim(evaluation_id=records[4].pk, reviewer=bo)
     return made.pk
 
 
 def saved_view() -> int:
     """The run, with a shared view of lea."""
     made = Run.objects.get(pk=run())
-    lea = User.objects.get(username="lea")
+    lea = the_person("lea")
     saved_views.save(run=made, owner=lea, name=LONG[:100], query="verdict=Pass", is_shared=True)
     return made.pk
 
@@ -138,7 +140,7 @@ def bulk_changed_run() -> int:
         bulk_changes.Kind.PRIORITISE,
         priority=bulk_changes.PRIORITY_FIRST,
     )
-    bulk_changes.apply(order=order, actor=User.objects.get(username="lea"))
+    bulk_changes.apply(order=order, actor=the_person("lea"))
     return made.pk
 
 
@@ -167,8 +169,7 @@ def own_record() -> int:
         structured_model_response={"steps": ["Let $x = 1$.", LONG], "final_answer": "1/2"},
         structured_ideal_response={"response": "| a | b |\n|---|---|\n| 1 | 2 |"},
     )
-    with transaction.atomic():
-        claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
+    claims.claim(evaluation_id=record.pk, reviewer=the_person("ana"))
     return record.pk
 
 
@@ -209,8 +210,7 @@ def conversation() -> int:
 
 def own_question(**values: Any) -> int:
     record = import_question(**values)
-    with transaction.atomic():
-        claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
+    claims.claim(evaluation_id=record.pk, reviewer=the_person("ana"))
     return record.pk
 
 
@@ -225,15 +225,14 @@ def independent_review(answer: str, *names: str) -> int:
             "clarity": {"score": 3, "justification": "It is clear."},
         }
         causes = {LONG: "too strict"} if number else {}
-        decide(record, User.objects.get(username=name), scores=scores, comments=answer, causes=causes)
+        decide(record, the_person(name), scores=scores, comments=answer, causes=causes)
     return record.pk
 
 
 def disagreement() -> int:
     """A record claimed by lea, with two independent reviews that disagree."""
     record = independent_review("I find", "ana", "bo")
-    with transaction.atomic():
-        claims.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
+    claims.claim(evaluation_id=record, reviewer=the_person("lea"))
     return record
 
 
@@ -241,10 +240,10 @@ def late_independent_review() -> int:
     """Bo's independent review follows ana's decision and disagrees."""
     run()
     record = Evaluation.objects.get(evaluation_id="eval_3")
-    decide(record, User.objects.get(username="ana"))
+    decide(record, the_person("ana"))
     scores = {"Clarity": {"score": "No", "justification": LONG}}
     late = Evaluation.objects.get(pk=record.pk)
-    decide(late, User.objects.get(username="bo"), by=independent_reviews.add, scores=scores)
+    decide(late, the_person("bo"), by=independent_reviews.add, scores=scores)
     return record.pk
 
 
@@ -269,7 +268,7 @@ def submit_too_late(page: Page) -> None:
     """Submit a record that somebody else has just decided."""
     record = Evaluation.objects.get(claimed_by__username="ana")
     claims.clear_claim(record)
-    decide(record, User.objects.get(username="bo"))
+    decide(record, the_person("bo"))
     # Without htmx: the console would report the 409 of a script as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))
     page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
@@ -321,7 +320,7 @@ def independent_reviews_to_export() -> int:
 def changed_record() -> int:
     """Ana's record with a draft: an override and its cause."""
     record = own_record()
-    ana = User.objects.get(username="ana")
+    ana = the_person("ana")
     fields = [["criteria-0-name", LONG], ["criteria-0-score", "Yes"], ["criteria-0-cause", "too strict"]]
     drafts.save(evaluation_id=record, reviewer=ana, fields=fields, revision=1)
     return record
@@ -350,7 +349,7 @@ def lock_in(page: Page) -> None:
 
 def escalated_record() -> int:
     """Ana's record, escalated with a question."""
-    record, ana = own_record(), User.objects.get(username="ana")
+    record, ana = own_record(), the_person("ana")
     escalations.escalate(evaluation_id=record, reviewer=ana, kind="question", reason="question", note=LONG)
     return record
 
@@ -358,7 +357,7 @@ def escalated_record() -> int:
 def history() -> int:
     """A run in which ana decided, skipped and escalated."""
     record = Evaluation.objects.get(pk=escalated_record())
-    ana = User.objects.get(username="ana")
+    ana = the_person("ana")
     decided, skipped = (EvaluationFactory.create(run=record.run, task_id=LONG) for _ in range(2))
     decide(decided, ana)
     claims.skip(evaluation_id=skipped.pk, reviewer=ana)
@@ -369,7 +368,7 @@ def escalations_in_two_runs() -> None:
     """Open escalations in a run and in another with a long name."""
     history()
     other = EvaluationFactory.create(run=RunFactory.create(name=LONG))
-    ana = User.objects.get(username="ana")
+    ana = the_person("ana")
     escalations.escalate(evaluation_id=other.pk, reviewer=ana, kind="question", reason="question", note="")
 
 
@@ -389,19 +388,19 @@ def reviewed_runs() -> None:
     run()
     own_record()
     judged = {"Clarity": "No", LONG: "Yes"}
-    decide(EvaluationFactory.create(), User.objects.get(username="bo"), judged=judged)
+    decide(EvaluationFactory.create(), the_person("bo"), judged=judged)
     record = Evaluation.objects.get(evaluation_id="eval_2")
-    lea = User.objects.get(username="lea")
+    lea = the_person("lea")
     decisions.reopen(evaluation_id=record.pk, actor=lea, reason=f"See {LONG}.")
 
 
 def reviewer_with_decisions() -> int:
     reviewed_runs()
-    return User.objects.get(username="bo").pk
+    return the_person("bo").pk
 
 
 def reviewer_without_decisions() -> int:
-    return User.objects.get(username="bo").pk
+    return the_person("bo").pk
 
 
 def judged_run() -> int:
@@ -510,7 +509,7 @@ def gold_set_list() -> None:
 
 def spot_checks_drawn() -> None:
     run()
-    bo, lea = (User.objects.get(username=name) for name in ("bo", "lea"))
+    bo, lea = (the_person(name) for name in ("bo", "lea"))
     spot_checks.draw(selection=WorkSelection(reviewer=bo), count=5, actor=lea)
 
 
@@ -562,7 +561,7 @@ def spot_check() -> int:
 
 def decided_record() -> int:
     record = EvaluationFactory.create()
-    decide(record, User.objects.get(username="ana"))
+    decide(record, the_person("ana"))
     return record.pk
 
 
@@ -572,7 +571,7 @@ def eventful_record() -> int:
     import_data(
         file_of(line("eval_1", aggregated_score="Fail", verification_message=LONG)), run=f"Algebra {LONG}"
     )
-    record, ana, lea = Evaluation.objects.get(), *(User.objects.get(username=name) for name in ("ana", "lea"))
+    record, ana, lea = Evaluation.objects.get(), *(the_person(name) for name in ("ana", "lea"))
     asked = escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note=LONG)
     escalations.resolve(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
     claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -628,7 +627,7 @@ def refused_import() -> int:
         file_name="algebra.jsonl",
         blocks=iter([file_of(line("eval_1"), b"no record")]),
         strict=True,
-        actor=User.objects.get(username="max"),
+        actor=the_person("max"),
     )
     together(lambda: import_jobs.import_upload(import_id=source.pk))
     return source.pk
@@ -641,7 +640,7 @@ def import_of_another_judge() -> int:
         file_name="second.jsonl",
         blocks=iter([file_of(line("eval_1", judge_llm_model="second", aggregated_score="Fail"))]),
         strict=False,
-        actor=User.objects.get(username="max"),
+        actor=the_person("max"),
     )
     together(lambda: import_jobs.import_upload(import_id=source.pk))
     return source.pk
@@ -671,7 +670,7 @@ def uploaded_file_of_a_tool() -> str:
         strict=False,
         size=len(words),
         parts=[words],
-        actor=User.objects.get(username="max"),
+        actor=the_person("max"),
     )
     return str(kept.pk)
 
@@ -691,9 +690,7 @@ def cancelled_import() -> int:
 
 def built_export() -> int:
     run()
-    export = jobs.enqueue(
-        options=output.ExportOptions(Run.objects.get()), actor=User.objects.get(username="lea")
-    )
+    export = jobs.enqueue(options=output.ExportOptions(Run.objects.get()), actor=the_person("lea"))
     together(lambda: jobs.build(export_id=export.pk))
     return export.pk
 
@@ -718,7 +715,7 @@ def new_password() -> str:
 
 
 def token() -> None:
-    api_tokens.create(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
+    api_tokens.create(person=the_person("ana"), scopes=["review", "read"], actor=None)
 
 
 def second_factor() -> None:
@@ -737,10 +734,6 @@ def person() -> int:
     second_factor()
     token()
     return the_person("ana").pk
-
-
-def the_person(name: str) -> User:
-    return User.objects.get(username=name)
 
 
 def enter_password(page: Page) -> None:
@@ -870,7 +863,7 @@ def log_in_without_cookies(page: Page) -> None:
 
 def assigned_records() -> None:
     run = Run.objects.get(pk=bulk_changed_run())
-    run.evaluations.update(assigned_to=User.objects.get(username="bo"), due_on="2026-01-02")
+    run.evaluations.update(assigned_to=the_person("bo"), due_on="2026-01-02")
 
 
 def select_rows(page: Page) -> None:

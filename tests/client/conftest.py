@@ -9,9 +9,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client
 from reviews.models import User
-from tests.support.connected_clients import connect
+from tests.support.connected_clients import ClientRun, connect
 from tests.support.lines import file_of, import_data, line
-from tests.support.runs_of_clients import ClientRun, client_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -40,7 +39,7 @@ def of_ana(live_server: LiveServer, ana: User) -> Iterator[Client]:
 @pytest.fixture
 def client(live_server: LiveServer, max: User) -> Iterator[Client]:
     """A client of the admin."""
-    with client_of(max, live_server) as opened:
+    with connect(max, live_server) as opened:
         yield opened
 
 

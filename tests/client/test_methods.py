@@ -19,10 +19,10 @@ from cognireview.client import (
 )
 from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User, Webhook
+from tests.support.connected_clients import ClientRun, connect
 from tests.support.cut_connection import cutting_proxy
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.runs_of_clients import ClientRun, client_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -141,7 +141,7 @@ def test_operation_without_a_method_is_called(client: Client, run: ClientRun) ->
 def test_each_refusal_raises_its_own_error_class(
     live_server: LiveServer, client: Client, run: ClientRun, ana: User
 ) -> None:
-    with client_of(ana, live_server, "read") as of_ana, pytest.raises(Forbidden):
+    with connect(ana, live_server, "read") as of_ana, pytest.raises(Forbidden):
         of_ana.run("nightly").claim()
     with Client(live_server.url, "cr_none") as unknown, pytest.raises(Unauthenticated):
         next(unknown.runs())

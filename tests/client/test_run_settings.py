@@ -8,8 +8,8 @@ import pytest
 from cognireview.client import Client, Conflict, Invalid, NotFound
 from reviews.models import User
 from tests.records.test_mapping import MAPPINGS
+from tests.support.connected_clients import ClientRun
 from tests.support.contexts import task
-from tests.support.runs_of_clients import ClientRun
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

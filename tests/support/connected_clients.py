@@ -4,8 +4,12 @@ from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client, Retries
+from cognireview.client.areas.run import Run as RunOf
+from cognireview.client.backends import Blocking
 from reviews.accounts import api_tokens
 from reviews.models import User
+
+ClientRun = RunOf[Blocking]
 
 
 def connect(person: User, live_server: LiveServer, *scopes: str) -> Client:

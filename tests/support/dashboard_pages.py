@@ -1,7 +1,5 @@
 """Tables of the dashboard, and the decisions that they count."""
 
-import csv
-import io
 from typing import Any
 
 from django.test import Client
@@ -47,8 +45,3 @@ def figure(response: Any, name: str) -> KeyFigure:
 def listed(client: Client, place: str) -> set[str]:
     """Return the addresses of the records in a list of decisions."""
     return {line[0][1].url for line in client.get(place).context["table"].lines}
-
-
-def rows(response: Any) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))

@@ -1,7 +1,5 @@
 """Parts of the pages about the judge, and the decisions that they show."""
 
-import csv
-import io
 from typing import Any
 
 from django.urls import reverse
@@ -33,11 +31,6 @@ def review(
     )
     strata.recount(run, {})
     return evaluation
-
-
-def rows(response: Any) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
 
 
 def place(name: str, run: Run, **query: str) -> str:

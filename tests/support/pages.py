@@ -1,5 +1,7 @@
 """Helpers for page tests: addresses, form data, uploads and response text."""
 
+import csv
+import io
 import re
 from typing import Any
 from uuid import uuid4
@@ -29,6 +31,11 @@ def form_of(record: Evaluation, **changes: Any) -> dict[str, Any]:
 
 def jsonl(*lines: bytes, name: str = "algebra.jsonl") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, file_of(*lines), content_type="application/x-ndjson")
+
+
+def csv_rows(response: Any) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
 
 
 def text(response: Any) -> str:

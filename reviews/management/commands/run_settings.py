@@ -111,7 +111,7 @@ def _settings(run: Run) -> dict[str, Any]:
 @transaction.atomic
 def _configure(run: Run, given: dict[str, Any]) -> Run:
     """Change the given settings only."""
-    queue, sampling = QueueSettings(run.claim_minutes, run.due_on), sampling_settings.current_settings(run)
+    queue, sampling = QueueSettings(**members(QueueSettings, run)), sampling_settings.current_settings(run)
     of_queue = {name: value for name, value in given.items() if hasattr(queue, name)}
     of_sampling = {name: value for name, value in given.items() if hasattr(sampling, name)}
     if of_queue:

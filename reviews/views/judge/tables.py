@@ -1,15 +1,18 @@
 """Build the tables that compare the judge with humans, for pages, the report and CSV files."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from heapq import nlargest
 
-from cognireview.types.estimates import Basis, Part
+from cognireview.types.estimates import Basis, Estimate, Part
 from cognireview.types.report_parts import GroupAccuracy, ReviewerAgreement
 from reviews.judge import accuracy, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, JudgeVsHuman
 from reviews.judge.accuracy_figures import AccuracyFigures, figure_title
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, text_columns, words
+
+_Show = Callable[[Estimate], Cell]
 
 # The titles of the sections.
 SECTIONS: dict[tuple[Basis, Part], str] = {
@@ -63,41 +66,23 @@ def explained_column(definitions: dict[str, str], name: str, title: str) -> Colu
     return Column(name, title, definitions[name])
 
 
-# The column of each figure, and the function that formats its cells.
-_FIGURES: list[tuple[Column, Callable[[AccuracyFigures], Cell]]] = [
-    (
-        estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
-        lambda figures: share(figures.accuracy),
-    ),
-    (
-        estimate_column("defects_caught", "Defects caught", DEFINITIONS["defects_caught"]),
-        lambda figures: share(figures.defects_caught),
-    ),
-    (estimate_column("kappa", "Kappa", DEFINITIONS["kappa"]), lambda figures: figure(figures.kappa)),
-    (
-        estimate_column("weighted_kappa", "Weighted kappa", DEFINITIONS["weighted_kappa"]),
-        lambda figures: figure(figures.weighted_kappa),
-    ),
-    (estimate_column("ac1", "AC1", DEFINITIONS["ac1"]), lambda figures: figure(figures.ac1)),
-    (
-        estimate_column("false_pass", "False pass", DEFINITIONS["false_pass"]),
-        lambda figures: share(figures.false_pass),
-    ),
-    (
-        estimate_column("false_fail", "False fail", DEFINITIONS["false_fail"]),
-        lambda figures: share(figures.false_fail),
-    ),
-    (
-        estimate_column("leniency", "Leniency", DEFINITIONS["leniency"]),
-        lambda figures: share(figures.leniency, sign="+"),
-    ),
+def _shown_by(show: _Show, titles: dict[str, str]) -> list[tuple[Column, _Show]]:
+    """Return the columns of figures, each with the function that formats its cells."""
+    return [(estimate_column(name, title, DEFINITIONS[name]), show) for name, title in titles.items()]
+
+
+_FIGURES = [
+    *_shown_by(share, {"accuracy": "Accuracy", "defects_caught": "Defects caught"}),
+    *_shown_by(figure, {"kappa": "Kappa", "weighted_kappa": "Weighted kappa", "ac1": "AC1"}),
+    *_shown_by(share, {"false_pass": "False pass", "false_fail": "False fail"}),
+    *_shown_by(partial(share, sign="+"), {"leniency": "Leniency"}),
 ]
 _CRITERION = Column("criterion", "Criterion", is_number=False)
 _COLUMNS = [column for column, _ in _FIGURES]
 
 
 def _figures(figures: AccuracyFigures) -> list[Cell]:
-    return [read(figures) for _, read in _FIGURES]
+    return [show(getattr(figures, column.name)) for column, show in _FIGURES]
 
 
 def figures_table(name: str, title: str, figures: Iterable[AccuracyFigures]) -> Table:

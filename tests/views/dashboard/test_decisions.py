@@ -7,9 +7,9 @@ from django.urls import reverse
 from reviews.models import Run, User
 from reviews.queue import claims
 from reviews.review import decisions
-from tests.support.dashboard_pages import DESK, done, listed, rows, table
+from tests.support.dashboard_pages import DESK, done, listed, table
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.pages import text, url
+from tests.support.pages import csv_rows, text, url
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -29,17 +29,17 @@ class TestCsv:
             response = as_lea.get(reverse("dashboard-table", args=[name]))
             assert response["Content-Type"] == "text/csv; charset=utf-8", name
             assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
-            assert len(rows(response)) == len(table(page, name)), name
+            assert len(csv_rows(response)) == len(table(page, name)), name
 
     def test_dashboard_csv_has_the_fraction_of_a_share(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
-        (row,) = rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
+        (row,) = csv_rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
         assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "1.0")
         assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
 
     def test_dashboard_csv_has_no_formulas(self, as_lea: Client, ana: User) -> None:
         done(RunFactory.create(name="=1+1"), ana)
-        assert [row["run"] for row in rows(as_lea.get(reverse("dashboard-table", args=["runs"])))] == [
+        assert [row["run"] for row in csv_rows(as_lea.get(reverse("dashboard-table", args=["runs"])))] == [
             "'=1+1"
         ]
 
@@ -49,8 +49,8 @@ class TestCsv:
         done(algebra, ana)
         done(algebra, bo)
         place = reverse("dashboard-table", args=["reviewers"])
-        assert [row["reviewer"] for row in rows(as_lea.get(place, {"reviewer": "bo"}))] == ["bo"]
-        assert rows(as_lea.get(place, {"last": "2020-01-01"})) == []
+        assert [row["reviewer"] for row in csv_rows(as_lea.get(place, {"reviewer": "bo"}))] == ["bo"]
+        assert csv_rows(as_lea.get(place, {"last": "2020-01-01"})) == []
 
     def test_dashboard_csv_of_unknown_table_or_reviewer_is_not_found(self, as_lea: Client) -> None:
         assert as_lea.get(reverse("dashboard-table", args=["secrets"])).status_code == 404
@@ -82,7 +82,7 @@ class TestDecisions:
         second = as_lea.get(first.context["next"])
         assert len(second.context["table"].lines) == 1
         assert second.context["next"] == ""
-        assert len(rows(as_lea.get(reverse("decisions-csv")))) == 3
+        assert len(csv_rows(as_lea.get(reverse("decisions-csv")))) == 3
 
     def test_decisions_of_others_are_listed_for_leads_only(self, as_ana: Client, ana: User, bo: User) -> None:
         for name in ("", "bo", "nobody"):
@@ -104,7 +104,7 @@ class TestDecisions:
             decide(record, ana, scores=scores, origins={}, judged={criterion: "Yes"})
         place = reverse("decisions", query={"criterion": criterion})
         assert listed(as_lea, place) == {url("evaluation", record) for record in (changed, removed)}
-        assert len(rows(as_lea.get(reverse("decisions-csv", query={"criterion": criterion})))) == 2
+        assert len(csv_rows(as_lea.get(reverse("decisions-csv", query={"criterion": criterion})))) == 2
 
     def test_decision_list_with_impossible_names_is_not_found(self, as_lea: Client) -> None:
         for query in ({"criterion": "\0"}, {"other": "nobody"}, {"other": "\0"}):

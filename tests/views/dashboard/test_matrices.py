@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from reviews.models import Run, User
 from reviews.views.tables import Cell
-from tests.support.dashboard_pages import DESK, done, figure, listed, rows
+from tests.support.dashboard_pages import DESK, done, figure, listed
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.pages import text, url
+from tests.support.pages import csv_rows, text, url
 from tests.support.work import SCORES, decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ class TestMatrices:
         assert found["lea"]["ana"].text == found["lea"]["ana"].url == ""
         assert listed(as_lea, found["bo"]["ana"].url) == {url("evaluation", record) for record in records}
         assert figure(response, "blind_agreement").cell.text == "90%"
-        [row] = rows(as_lea.get(reverse("dashboard-table", args=["agreement"])))
+        [row] = csv_rows(as_lea.get(reverse("dashboard-table", args=["agreement"])))
         assert row == {
             "reviewer": "ana", "other": "bo", "agreement": "0.7", "scores": "7 of 10", "records": "10"
         }  # fmt: skip

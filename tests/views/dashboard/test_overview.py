@@ -10,9 +10,9 @@ from django.urls import reverse
 from reviews.models import AuditEvent, ReviewerDay, Run, User
 from reviews.queue import claims
 from reviews.review import decisions, escalations
-from tests.support.dashboard_pages import DESK, done, rows, table, tables, today
+from tests.support.dashboard_pages import DESK, done, table, tables, today
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.pages import HTMX, text, url
+from tests.support.pages import HTMX, csv_rows, text, url
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +84,7 @@ def test_dashboard_shows_the_last_days_of_a_long_period(as_lea: Client, ana: Use
     ]
     assert "The last 31 days with decisions. The CSV file has all." in text(response)
     response = as_lea.get(reverse("dashboard-table", args=["days"]), {"days": "all"})
-    assert len(rows(response)) == 33
+    assert len(csv_rows(response)) == 33
 
 
 @pytest.mark.slow

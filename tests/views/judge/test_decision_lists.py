@@ -7,8 +7,8 @@ from django.test import Client
 
 from reviews.models import Rating, Run, User
 from reviews.search.listing import QueryTooSlow
-from tests.support.judge_pages import CLARITY, confusions, place, review, rows
-from tests.support.pages import text, url
+from tests.support.judge_pages import CLARITY, confusions, place, review
+from tests.support.pages import csv_rows, text, url
 from tests.support.work import decide, evaluations, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ class TestDecisions:
         assert len(first.context["table"].lines) == 2
         second = as_lea.get(first.context["next"])
         assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
-        assert len(rows(as_lea.get(place("judge-decisions-csv", algebra, **query)))) == 3
+        assert len(csv_rows(as_lea.get(place("judge-decisions-csv", algebra, **query)))) == 3
 
     def test_decision_list_finds_scores_that_were_changed_after_the_reveal(
         self, as_lea: Client, ana: User, algebra: Run
@@ -102,7 +102,7 @@ class TestDecisions:
         ]
         second = as_lea.get(first.context["next"])
         assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
-        listed = rows(as_lea.get(place("judge-blind-records-csv", algebra, state="assigned")))
+        listed = csv_rows(as_lea.get(place("judge-blind-records-csv", algebra, state="assigned")))
         assert {row["record"] for row in listed} == {
             *algebra.evaluations.values_list("evaluation_id", flat=True)
         }

@@ -12,8 +12,8 @@ from django.utils.html import escape
 from reviews.models import Run, User
 from reviews.search import strata
 from reviews.views.judge import tables
-from tests.support.judge_pages import CLARITY, review, rows, sections
-from tests.support.pages import text, url
+from tests.support.judge_pages import CLARITY, review, sections
+from tests.support.pages import csv_rows, text, url
 
 pytestmark = pytest.mark.django_db
 
@@ -106,7 +106,7 @@ class TestCsv:
     def test_judge_csv_has_interval_limits(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for human in ("Yes", "No"):
             review(algebra, ana, "Yes", human)
-        found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "assisted-run"])))
+        found = csv_rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "assisted-run"])))
         [clarity] = [row for row in found if row["criterion"] == CLARITY]
         assert (clarity["accuracy"], clarity["accuracy_n"]) == ("0.5", "2")
         assert 0 < float(clarity["accuracy_low"]) < 0.5 < float(clarity["accuracy_high"]) < 1
@@ -114,7 +114,7 @@ class TestCsv:
 
     def test_judge_csv_has_every_group_and_criterion(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", blind="No", model_id="o1")
-        found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "groups"])))
+        found = csv_rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "groups"])))
         assert [(row["criterion"], row["model"]) for row in found] == [("Verdict", "o1"), (CLARITY, "o1")]
 
     def test_judge_csv_of_unknown_table_is_not_found(self, as_lea: Client, algebra: Run) -> None:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -182,8 +182,7 @@ def test_blind_question_has_neither_own_metadata_nor_judge(as_ana: Client, ana: 
     values: dict[str, Any] = {"prompt": "Why?", "responses": PAIR, "metadata": {"verdict": "secret-1"}}
     import_questions(source_line(why="secret-2", **values), blind_share=1)
     record = Evaluation.objects.get()
-    with transaction.atomic():
-        claims.claim(evaluation_id=record.pk, reviewer=ana)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
     page = shown(as_ana, record)
     assert "Why?" in page
     assert "B: claude-3" in page
