@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -111,7 +111,8 @@ def _settings(run: Run) -> dict[str, Any]:
 @transaction.atomic
 def _configure(run: Run, given: dict[str, Any]) -> Run:
     """Change the given settings only."""
-    queue, sampling = QueueSettings(**members(QueueSettings, run)), sampling_settings.current_settings(run)
+    queue = QueueSettings(**{one.name: getattr(run, one.name) for one in fields(QueueSettings)})
+    sampling = sampling_settings.current_settings(run)
     of_queue = {name: value for name, value in given.items() if hasattr(queue, name)}
     of_sampling = {name: value for name, value in given.items() if hasattr(sampling, name)}
     if of_queue:
