@@ -12,10 +12,15 @@ DEFINITION = (
     "The share of criteria to which both reviewers gave the same score, on records that both scored before "
     f"either saw the judge's scores. Pairs with fewer than {FEWEST_RECORDS} such records have no figure."
 )
+# A score as text. Equal numbers may be written with and without decimals: 7 and 7.0.
+_SCORE = """
+    CASE WHEN {0} ~ '^-?[0-9]+[.][0-9]+$' THEN trim_scale({0}::numeric)::text ELSE {0} END
+"""
 # Records in the queue are left out: the reader may still have to score them.
-_PAIRS = """
+_PAIRS = f"""
     WITH joint AS MATERIALIZED (
-        SELECT rating.evaluation_id AS record, rating.reviewer_id, cell.criterion, cell.human
+        SELECT rating.evaluation_id AS record, rating.reviewer_id, cell.criterion,
+               {_SCORE.format("cell.human")} AS human
         FROM rating_cell AS cell
         JOIN stratum ON stratum.id = cell.stratum_id
         JOIN rating ON rating.cell_id = cell.id AND rating.raters > 1
@@ -30,9 +35,12 @@ _PAIRS = """
     FROM joint AS one JOIN joint AS other USING (record, criterion)
     JOIN evaluation ON evaluation.id = record AND human_review_status <> ALL(%(queue)s)
     WHERE one.reviewer_id < other.reviewer_id GROUP BY 1, 2
-"""
-_BLIND = """
-    SELECT cell.judge, cell.human, sum(counted.ratings)::bigint
+"""  # noqa: S608 (constants)
+_BLIND = f"""
+    SELECT coalesce(sum(ratings), 0)::bigint,
+           coalesce(sum(ratings) FILTER (
+               WHERE {_SCORE.format("cell.judge")} = {_SCORE.format("cell.human")}
+           ), 0)::bigint
     FROM rating_cell AS cell
     JOIN stratum ON stratum.id = cell.stratum_id
     CROSS JOIN LATERAL (
@@ -42,9 +50,8 @@ _BLIND = """
     ) AS counted
     WHERE cell.is_blind AND cell.criterion IS NOT NULL AND cell.judge IS NOT NULL AND cell.human IS NOT NULL
       AND (%(run)s::bigint IS NULL OR stratum.run_id = %(run)s)
-      AND stratum.run_id <> ALL(%(hidden_runs)s::bigint[]) AND counted.ratings > 0
-    GROUP BY 1, 2
-"""
+      AND stratum.run_id <> ALL(%(hidden_runs)s::bigint[])
+"""  # noqa: S608 (constants)
 
 
 class BlindAgreement(NamedTuple):
@@ -78,5 +85,5 @@ def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:
 
 def blind_agreement(selection: WorkSelection) -> BlindAgreement:
     """Count the scores given before the judge's were shown, and those equal to the judge's."""
-    rows = selected_rows(_BLIND, selection)
-    return BlindAgreement(sum(n for *_, n in rows), sum(n for judge, human, n in rows if judge == human))
+    [row] = selected_rows(_BLIND, selection)
+    return BlindAgreement(*row)

@@ -48,6 +48,17 @@ def test_pair_agreement_leaves_out_records_in_the_queue_and_hidden_runs(
     assert pair_agreements(WorkSelection(first=today()).before or WorkSelection()) == []
 
 
+def test_equal_numbers_agree_with_and_without_decimals(run: Run, ana: User, bo: User) -> None:
+    """Pipelines write 7.0 where the form of a review has 7."""
+    record = EvaluationFactory.create(run=run)
+    for person, depth in ((ana, 7), (bo, 7.0)):
+        lock_in_scores(record, person, {"Depth": depth, "Form": 0.5}, judged={"Depth": 7.0, "Form": 0.50})
+    Evaluation.objects.filter(pk=record.pk).update(human_review_status=COMPLETED)
+    assert blind_agreement(WorkSelection()) == BlindAgreement(4, 4)
+    [pair] = pair_agreements(WorkSelection())
+    assert (pair.scores, pair.same) == (2, 2)
+
+
 def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:
     scored(run, (ana, "Yes", "Yes"), (bo, "Yes", "No"))
     assert blind_agreement(WorkSelection()) == BlindAgreement(4, 3)
