@@ -10,7 +10,8 @@ from reviews.records.status import QUEUE_STATUSES
 FEWEST_RECORDS = 10
 DEFINITION = (
     "The share of criteria to which both reviewers gave the same score, on records that both scored before "
-    f"either saw the judge's scores. Pairs with fewer than {FEWEST_RECORDS} such records have no figure."
+    f"either saw the judge's scores. Pairs with fewer than {FEWEST_RECORDS} such records have no figure. "
+    "n is the number of these records."
 )
 # A score as text. Equal numbers may be written with and without decimals: 7 and 7.0.
 _SCORE = """

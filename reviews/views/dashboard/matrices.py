@@ -88,7 +88,7 @@ def overrides(scope: DashboardFilters) -> Matrix:
     return Matrix(
         "criteria-by-reviewer",
         "Changed scores by reviewer and criterion",
-        DEFINITIONS["override_rate"],
+        f"{DEFINITIONS['override_rate']} n is the number of the judge's scores on which reviewers decided.",
         "Reviewer",
         [criterion_title(name) for name in names],
         rows,
