@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from reviews.records.wording import rounded
 from reviews.views.tables import FEWEST, Cell
 
 _TICKS = 5  # labels of an axis
@@ -136,7 +137,7 @@ class DotPlot(NamedTuple):
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def _text(self, value: float) -> str:
-        text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+        text = rounded(value).replace("-", "\N{MINUS SIGN}")
         return f"{text}{self.unit}"
 
 
