@@ -5,7 +5,7 @@ import errno
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError, ProgrammingError
 from django.db.migrations.exceptions import MigrationSchemaMissing
-from psycopg.errors import InsufficientPrivilege, UndefinedTable
+from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTable
 
 from cognireview import environment
 from cognireview.operations.disk_full import is_disk_full
@@ -51,6 +51,11 @@ def _explain_database(error: DatabaseError) -> str | None:
         return f"The role in DATABASE_URL may not do this ({reason}). Use the owner of the tables."
     if isinstance(error, ProgrammingError) and isinstance(error.__cause__, UndefinedTable):
         return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
+    if isinstance(error, ProgrammingError) and isinstance(error.__cause__, UndefinedColumn):
+        remedy = (
+            f"Run: {environment.PROGRAM} migrate. If that changes nothing, use the version that created it."
+        )
+        return f"The database does not fit this version ({_first_line(error)}). {remedy}"
     return None
 
 

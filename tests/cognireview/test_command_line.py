@@ -15,7 +15,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
 from django.db import OperationalError, ProgrammingError
-from psycopg.errors import DeadlockDetected, InsufficientPrivilege
+from psycopg.errors import DeadlockDetected, InsufficientPrivilege, UndefinedColumn
 
 from cognireview import command_line
 from cognireview.__main__ import main
@@ -89,6 +89,13 @@ class TestOperatorError:
                     ProgrammingError("permission denied"), InsufficientPrivilege("must be owner\nLINE 1")
                 ),
                 "The role in DATABASE_URL may not do this (must be owner). Use the owner of the tables.",
+            ),
+            (
+                raising(ProgrammingError("column run.x does not exist\nLINE 1"), UndefinedColumn()),
+                (
+                    "The database does not fit this version (column run.x does not exist). "
+                    "Run: manage.py migrate. If that changes nothing, use the version that created it."
+                ),
             ),
             (
                 raising(PermissionError(13, "Permission denied", "var")),
