@@ -1,4 +1,4 @@
-"""Drain a web process before it stops.
+"""Drain a web process before it stops, and announce that a connection ends.
 
 The process still answers requests, so none fails while the proxy notices: `/readyz` says 503, and each
 response closes its connection, so the next request goes to another process.
@@ -34,15 +34,39 @@ def has_started() -> bool:
     return bool(_flag.value)
 
 
-def close_connections(application: _Application) -> _Application:
-    """Wrap a WSGI application so that its responses close their connections during shutdown.
+class _Body:
+    """The body of a request, which counts the bytes that were not read."""
 
-    PEP 3333 does not allow applications to set this header, but granian, our server, honours it.
+    def __init__(self, stream: Any, size: int) -> None:
+        self._stream = stream
+        self.unread = size
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self.unread -= len(data)
+        return data
+
+    def readline(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.readline(size)
+        self.unread -= len(data)
+        return data
+
+
+def close_connections(application: _Application) -> _Application:
+    """Wrap a WSGI application so that responses announce the end of their connections.
+
+    Connections end during shutdown, and after a request whose body was not read, such as a refused file.
+    Otherwise the next request of the client would fail. PEP 3333 does not allow applications to set this
+    header, but granian, our server, honours it.
     """
 
     def close(environ: dict[str, Any], start_response: _Start) -> Iterable[bytes]:
+        size = environ.get("CONTENT_LENGTH") or "0"
+        body = _Body(environ["wsgi.input"], int(size) if size.isascii() and size.isdecimal() else 0)
+        environ["wsgi.input"] = body
+
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            if has_started():
+            if has_started() or body.unread > 0 or "HTTP_TRANSFER_ENCODING" in environ:
                 headers = [*headers, ("Connection", "close")]
             return start_response(status, headers, *rest)
 

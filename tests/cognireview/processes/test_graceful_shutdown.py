@@ -1,7 +1,8 @@
-"""Between the signal to stop and the end: not ready, each answer the last of its connection."""
+"""A stopping process is not ready, and responses announce the end of their connections."""
 
 import signal
 from collections.abc import Iterable
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +26,11 @@ def application(_environ: dict[str, Any], start: Any) -> Iterable[bytes]:
     return [b"ok"]
 
 
-def headers_of(app: Any) -> list[tuple[str, str]]:
+def headers_of(app: Any, **environ: Any) -> list[tuple[str, str]]:
     sent: list[tuple[str, str]] = []
-    assert app({}, lambda _status, headers: sent.extend(headers)) == [b"ok"]
+    assert app(
+        {"wsgi.input": BytesIO(b"a body\n"), **environ}, lambda _status, headers: sent.extend(headers)
+    ) == [b"ok"]
     return sent
 
 
@@ -45,6 +48,30 @@ def test_responses_close_connections_during_shutdown(flag: SimpleNamespace) -> N
     assert headers_of(app) == [("Content-Type", "text/plain")]
     flag.value = 1
     assert headers_of(app)[-1] == ("Connection", "close")
+
+
+@pytest.mark.parametrize(
+    ("reads", "environ", "closes"),
+    [
+        ([], {}, False),
+        ([], {"CONTENT_LENGTH": ""}, False),
+        ([], {"CONTENT_LENGTH": "7"}, True),
+        (["read"], {"CONTENT_LENGTH": "7"}, False),
+        (["readline"], {"CONTENT_LENGTH": "7"}, False),
+        (["read"], {"CONTENT_LENGTH": "8"}, True),
+        ([], {"HTTP_TRANSFER_ENCODING": "chunked"}, True),
+    ],
+)
+def test_response_closes_the_connection_of_an_unread_body(
+    reads: list[str], environ: dict[str, str], closes: bool, flag: SimpleNamespace
+) -> None:
+    def reader(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        for name in reads:
+            assert getattr(environ["wsgi.input"], name)(7) == b"a body\n"
+        return application(environ, start)
+
+    app = graceful_shutdown.close_connections(reader)
+    assert (("Connection", "close") in headers_of(app, **environ)) is closes
 
 
 class TestShutdownSignal:
