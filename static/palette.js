@@ -9,12 +9,20 @@ const list = document.querySelector("#palette-list");
 const isMac = /^Mac|^iP/.test(navigator.platform);
 // These need a second key, a list or a text field behind the palette.
 const WITHOUT_MEANING = new Set(["go", "search", "down", "up"]);
+// The others need a record, which the page of a queue does not have.
+const WITHOUT_RECORD = new Set(["start", "undo"]);
 let numbered = 0; // the options that have an id for screen readers
 
 const options = () => [...list.querySelectorAll(".option")].filter((option) => option.checkVisibility());
 
 /** Whether all words of the search are in the text. */
 const matches = (text) => input.value.toLowerCase().split(/\s+/).every((word) => text.toLowerCase().includes(word));
+
+/** Whether a command does something on this page. */
+function isOffered(command) {
+  if (!(command in keys.commands) || WITHOUT_MEANING.has(command)) return false;
+  return WITHOUT_RECORD.has(command) || !document.querySelector("#screen:not([data-record])");
+}
 
 function fill() {
   const section = document.querySelector("#palette-pages").parentElement;
@@ -40,8 +48,7 @@ function activate(option) {
 
 function filter() {
   for (const option of list.querySelectorAll("[data-command]")) {
-    const { command } = option.dataset;
-    option.hidden = !(command in keys.commands) || WITHOUT_MEANING.has(command) || !matches(option.textContent);
+    option.hidden = !isOffered(option.dataset.command) || !matches(option.textContent);
   }
   for (const option of list.querySelectorAll("#palette-pages ~ .option")) option.hidden = !matches(option.textContent);
   for (const section of list.querySelectorAll("section")) section.hidden = !section.querySelector(".option:not([hidden])");

@@ -1,9 +1,11 @@
 """The palette: opened by Ctrl+K, it finds pages, commands and records by keyboard."""
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Skip
+from reviews.models import Run, Skip
 from tests.browser.screen import heading, is_at, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,3 +38,15 @@ def test_palette_runs_a_command_and_opens_a_record(screen: Page) -> None:
     expect(screen.get_by_text("Nothing found.")).to_be_visible()
     screen.keyboard.press("Escape")
     expect(words).to_be_hidden()
+
+
+def test_palette_offers_commands_of_a_record_only_where_there_is_one(
+    screen: Page, live_server: LiveServer, algebra: Run
+) -> None:
+    submit = screen.get_by_role("option", name="Submit and next")
+    screen.keyboard.press("Control+k")
+    expect(submit).to_be_visible()
+    screen.goto(live_server.url + reverse("review", args=[algebra.pk]))
+    screen.keyboard.press("Control+k")
+    expect(screen.get_by_role("option", name="Undo your last action")).to_be_visible()
+    expect(submit).to_be_hidden()
