@@ -15,9 +15,12 @@ register = template.Library()
 
 @register.simple_tag
 def key(user: User, command: str) -> str:
-    """Return the key of a command as `<kbd>`; empty if shortcuts are off."""
+    """Return the key of a command as `<kbd>`; empty if shortcuts are off.
+
+    It is part of no name of a control: screen readers get it from `shortcut`.
+    """
     pressed = preferences.active_key(user, command)
-    return format_html("<kbd>{}</kbd>", pressed.upper()) if pressed else ""
+    return format_html('<kbd aria-hidden="true">{}</kbd>', pressed.upper()) if pressed else ""
 
 
 @register.simple_tag

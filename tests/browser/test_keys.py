@@ -314,3 +314,12 @@ def test_numeric_scores_have_letter_keys_and_a_change_of_direction_drops_the_cau
     review = Review.objects.get()
     assert words_of(review) == [5, 3]
     assert review.causes == {"depth": "too strict"}
+
+
+def test_keys_are_no_part_of_the_names_of_controls(screen: Page) -> None:
+    skip = screen.get_by_role("button", name="Skip", exact=True)
+    expect(skip).to_have_text("Skip S")
+    expect(skip).to_have_attribute("aria-keyshortcuts", "S")
+    expect(screen.get_by_role("textbox", name="Comment", exact=True)).to_have_attribute(
+        "aria-keyshortcuts", "C"
+    )
