@@ -62,6 +62,7 @@ DEFINITIONS = coefficients.DEFINITIONS | {
 }
 
 _NO_BLIND = "No blind scores were submitted yet."
+_NO_VERDICTS = "The records have no verdict that could be compared."
 _Group = TypeVar("_Group", str, JudgeGroup)
 GroupField = Literal["judge", "template", "model"]
 
@@ -232,7 +233,8 @@ def estimate_accuracy(scope: JudgeScope) -> Estimate:
     unknown = why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
     rated = _rate(load_ratings(scope), None, ScoreCategories.of_verdicts(), records, unknown)
-    return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))
+    why = _NO_VERDICTS if len(rated.ratings) else _NO_BLIND
+    return next((part.accuracy for part in rated.parts), undefined(why))
 
 
 def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:

@@ -11,7 +11,7 @@ from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from cognireview.types.estimates import Part
 from cognireview.types.report_parts import JudgeGroup
-from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, compare_with_humans
+from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, compare_with_humans, estimate_accuracy
 from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures
 from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.scope import JudgeScope, scope_choices
@@ -260,6 +260,13 @@ class TestWholeRun:
         rated(others, ana, "Pass", "Fail", 5)
         accuracy = compare_with_humans(JudgeScope(run)).overall[0].accuracy
         assert accuracy.value == pytest.approx(100 / 300)
+
+    def test_accuracy_of_ratings_without_verdicts_says_so(self, run: Run, ana: User) -> None:
+        counted = stratum(run, {"": 50})
+        assert estimate_accuracy(JudgeScope(run)).why == "No blind scores were submitted yet."
+        rated(counted, ana, None, None, 20)
+        found = estimate_accuracy(JudgeScope(run))
+        assert found.why == "The records have no verdict that could be compared."
 
     def test_interval_is_wider_if_the_ratings_of_a_task_are_alike(self, run: Run, ana: User) -> None:
         tasks = [task for task in range(40) for _ in range(5)]

@@ -95,7 +95,11 @@ class TestShift:
         scale = {"kind": "integer", "min": 1, "max": 5, "pass_from": 4}
         second.rubric = {**rubric_data(CLARITY), "scale": scale}
         second.save()
-        assert measure_drift(first, JudgeScope(second)).criteria == []
+        found = measure_drift(first, JudgeScope(second))
+        assert found.criteria == []
+        assert found.changes[-1].sentence == (
+            "Rubric: Clarity → Clarity, with other scales or another verdict rule."
+        )
 
     def test_changed_judge_is_named(self, first: Run, second: Run) -> None:
         third = run_of("friday")

@@ -64,7 +64,8 @@ def changes_between(before: RunJudges, after: RunJudges) -> Iterator[Change]:
         if first != second:
             yield Change(kind, ", ".join(first) or "none", ", ".join(second) or "none")
     if before.rubric.names == after.rubric.names and _scoring(before.rubric) != _scoring(after.rubric):
-        yield Change("Rubric", "other scales or verdict rule", "changed scales or verdict rule")
+        names = ", ".join(after.rubric.names) or "none"
+        yield Change("Rubric", names, f"{names}, with other scales or another verdict rule")
 
 
 def _scoring(rubric: Rubric) -> tuple[object, ...]:
