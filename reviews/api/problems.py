@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -13,7 +14,9 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
 from reviews.api.problem_types import PATH, type_of
+from reviews.database.locks import DEADLOCK, is_deadlock
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
+from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow
@@ -202,6 +205,13 @@ def _conflict(_request: HttpRequest, conflict: Any) -> HttpResponse:
     return problem_response(409, conflict.reason, **conflict.members)
 
 
+def _deadlock(_request: HttpRequest, error: Any) -> HttpResponse:
+    """Return the problem of a deadlock, which ended the transaction. Django handles other errors."""
+    if not is_deadlock(error):
+        raise error
+    return problem_response(409, DEADLOCK)
+
+
 def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     errors = [{"field": refused.field, "reason": str(refused)}]
     return problem_response(422, str(refused), slug="file-refused", errors=errors)
@@ -234,6 +244,9 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     ValidationError: _invalid,
     Denied: _with(403),
     Conflict: _conflict,
+    OperationalError: _deadlock,
+    # The person lost access to the run, or the run was deleted, after the operation looked.
+    Evaluation.DoesNotExist: _with(404, "There is no record with this id."),
     CorruptData: _damaged,
     Http404: _with(404),
     ImportRefused: _refused,

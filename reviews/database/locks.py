@@ -1,6 +1,8 @@
-"""Advisory locks of PostgreSQL, held until the transaction ends."""
+"""Advisory locks of PostgreSQL, held until the transaction ends, and deadlocks."""
 
 from enum import StrEnum
+
+from psycopg.errors import DeadlockDetected
 
 from reviews.database.statements import execute, fetch_value
 
@@ -59,3 +61,11 @@ def try_acquire_text(text: str) -> bool:
 
 def _try(statement: str, text: str) -> bool:
     return bool(fetch_value(statement, [text]))
+
+
+DEADLOCK = "Somebody changed the same records at the same moment. Nothing was saved: try again."
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Return whether PostgreSQL ended the transaction, because it and another one waited for each other."""
+    return isinstance(error.__cause__, DeadlockDetected)

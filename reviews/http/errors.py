@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.messages.storage.base import Message
 from django.core.exceptions import BadRequest
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -15,7 +16,9 @@ from django_htmx.middleware import HtmxDetails
 
 from cognireview.operations import disk_full, outage
 from reviews.accounts.permissions import Denied
+from reviews.database.locks import DEADLOCK, is_deadlock
 from reviews.http.redirects import SeeOther, sending_page
+from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
@@ -126,6 +129,11 @@ def conflict(request: HttpRequest, exception: Conflict) -> HttpResponse:
     return _strip(exception.reason, 409)
 
 
+def deadlock(request: HttpRequest, error: OperationalError) -> HttpResponse | None:
+    """Show why nothing was saved after a deadlock, which ended the transaction. None for other errors."""
+    return conflict(request, Conflict(DEADLOCK)) if is_deadlock(error) else None
+
+
 class Gone(Exception):
     """The requested data was deleted. The message is a sentence."""
 
@@ -144,8 +152,11 @@ def _strip(sentence: str, status: int) -> HttpResponse:
     return HttpResponse(strip, status=status, headers={"HX-Retarget": "#strip", "HX-Reswap": "innerHTML"})
 
 
-_RESPONSES: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+_RESPONSES: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse | None]] = {
     Denied: permission_denied,
+    # The person lost access to the run, or the run was deleted, after the view looked.
+    Evaluation.DoesNotExist: not_found,
+    OperationalError: deadlock,
     CorruptData: damaged_file,
     Conflict: conflict,
     Gone: gone,

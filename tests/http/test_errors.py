@@ -1,12 +1,17 @@
 """Error pages explain the error, and no request causes a server error."""
 
 import pytest
+from django.db import DatabaseError, OperationalError
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from psycopg.errors import DeadlockDetected
 
+from reviews.database.locks import DEADLOCK
 from reviews.http import errors
-from reviews.models import User
+from reviews.models import Evaluation, User
+from tests.api.conftest import program_of
 from tests.support.factories import ImportFactory, RunFactory
+from tests.support.pages import HTMX
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +65,44 @@ def test_server_error_shows_page_without_details(
     assert response.status_code == 500
     assert "Something went wrong" in response.content.decode()
     assert "RuntimeError" not in response.content.decode()
+
+
+def deadlock() -> OperationalError:
+    error = OperationalError("deadlock detected")
+    error.__cause__ = DeadlockDetected()
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (deadlock(), 409, DEADLOCK),
+        (Evaluation.DoesNotExist(), 404, ""),
+        (OperationalError("canceling statement due to statement timeout"), 500, ""),
+    ],
+)
+def test_concurrent_change_is_no_server_error(
+    *,
+    error: Exception,
+    status: int,
+    sentence: str,
+    lea: User,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error from error.__cause__ or DatabaseError()
+
+    monkeypatch.setattr("reviews.review.undo.undo", broken)
+    run, program = RunFactory.create(), program_of(lea)
+    client.force_login(lea)
+    for sender in (client, program._client):
+        sender.raise_request_exception = False
+    of_program = program.ask("POST", f"runs/{run.name}/undo")
+    of_page = client.post(reverse("undo", args=[run.pk]), headers=HTMX)
+    for response in (of_program, of_page):
+        assert response.status_code == status
+        assert sentence in response.content.decode()
 
 
 def test_server_error_page_makes_no_query(rf: RequestFactory, django_assert_num_queries: type) -> None:
