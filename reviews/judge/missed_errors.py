@@ -50,7 +50,8 @@ _NO_VERDICTS = "No record has a verdict by the judge."
 _ALL_FLAGGED = "Every record with a verdict is flagged."
 _NONE_DRAWABLE = "No unflagged record can be sampled."
 _NONE_SAMPLED = "No unflagged record has a blind rating."
-_NONE_FLAGGED = "No flagged record has a blind rating."
+_NONE_CAUGHT = "No flagged record has a blind rating."
+_NO_FLAGS = "No record with a verdict is flagged."
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,12 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     verdicts = rated.verdicts_by_flag
     if any(cell.verdict for cell in rated.records.cells):
         none = _NONE_DRAWABLE if records.undrawable else _ALL_FLAGGED
-        figures = _flag_figures(verdicts, _NONE_SAMPLED if unflagged.cells else none)
+        has_flags = any(cell.verdict and cell.is_flagged for cell in rated.records.cells)
+        figures = _flag_figures(
+            verdicts,
+            why_not_caught=_NONE_CAUGHT if has_flags else _NO_FLAGS,
+            why_not_missed=_NONE_SAMPLED if unflagged.cells else none,
+        )
     else:
         figures = (undefined(_NO_VERDICTS),) * 3
     miss_rate, flagged_error_rate, flag_recall = figures
@@ -141,14 +147,16 @@ def _wrong_and_all(verdicts: Confusion) -> tuple[tuple[int, ...], tuple[int, ...
     return verdicts.where(lambda judge, human: judge is not human), verdicts.columns
 
 
-def _flag_figures(verdicts: VerdictsByFlag, why_not_missed: str) -> tuple[Estimate, Estimate, Estimate]:
+def _flag_figures(
+    verdicts: VerdictsByFlag, *, why_not_caught: str, why_not_missed: str
+) -> tuple[Estimate, Estimate, Estimate]:
     """Return the miss rate, the error rate of flagged records, and the flag recall.
 
-    `why_not_missed` is the reason if the miss rate is undefined.
+    The reasons are for undefined error rates of flagged and of unflagged records.
     """
     caught, missed, recall = clusters.ratios(verdicts.totals, [*_columns(verdicts).values()])
     if caught.value is None:
-        caught = undefined(_NONE_FLAGGED)
+        caught = undefined(why_not_caught)
     if missed.value is None:
         missed = undefined(why_not_missed)
     why = caught.why or missed.why

@@ -153,6 +153,12 @@ class TestWithoutSample:
         assert found.flagged_error_rate.value == 1
         assert found.flag_recall.why == "Every record with a verdict is flagged."
 
+    def test_flags_of_a_run_without_any_have_no_recall(self, run: Run, ana: User) -> None:
+        rated(stratum(run, {"Pass": 40}, is_flagged=False), ana, "Pass", "Fail", 20)
+        found = missed(run)
+        assert found.miss_rate.value == 1
+        assert found.flag_recall.why == found.flagged_error_rate.why == "No record with a verdict is flagged."
+
     def test_flags_miss_an_unknown_number_if_no_unflagged_record_can_be_sampled(self) -> None:
         done = import_data(
             file_of(
