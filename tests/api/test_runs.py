@@ -13,7 +13,7 @@ from reviews.exports import jsonl
 from reviews.models import AuditEvent
 from tests.api.conftest import Program
 from tests.api.test_imports import JSONL, TWO
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import export_data, file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
@@ -92,9 +92,7 @@ class TestExport:
 
 class TestReport:
     @pytest.mark.slow
-    def test_report_equals_output_of_command(
-        self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_report_equals_output_of_command(self, of_lea: Program, capfdbinary: Capture) -> None:
         import_data(TWO)
         answer = of_lea.get("runs/evaluations/report").json()
         printed = json.loads(manage(capfdbinary, "judge_report", "evaluations", "--json").out)

@@ -11,13 +11,11 @@ from reviews.database.statements import execute
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import blind_scoring, decisions, escalations, independent_reviews, undo
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import SCORES, agree, decide, fresh, restore_version
 
 pytestmark = pytest.mark.django_db
-
-Capture = pytest.CaptureFixture[bytes]
 Tamper = Callable[[str], None]
 OTHER = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One half it is."}}
 PROTECTED = ("audit_event", "audit_seal", "review", "withdrawal", "blind_scores", "evaluation")

@@ -16,14 +16,12 @@ from reviews.audit.client import request_from
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head
 from reviews.database.statements import execute
 from reviews.models import AuditEvent, AuditSeal, Import, Run, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 from tests.support.threads import together
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-
-Capture = pytest.CaptureFixture[bytes]
 NOT_SEALED = "does not match its seal: the event was altered or replaced"
 
 

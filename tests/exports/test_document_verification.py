@@ -18,7 +18,7 @@ from reviews.maintenance.verify_run import VerificationCounts, verify_run
 from reviews.models import Evaluation, SourceChunk, User
 from reviews.records import mapping
 from reviews.records.schema import Limits
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.documents import HOW, bring, document, exported, run, without_decisions
 from tests.support.lines import export_data
 from tests.support.work import decide
@@ -159,9 +159,7 @@ class TestVerification:
         result = self.verified(original, data, receipt)
         assert (result.problems, result.changed) == ([], 1)
 
-    def test_commands_export_and_verify_a_document(
-        self, original: Path, capsysbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_commands_export_and_verify_a_document(self, original: Path, capsysbinary: Capture) -> None:
         toml = original.with_name("how.toml")
         toml.write_text(
             'records = "results.results"\n[fields]\nevaluation_id = "join(\'/\', [$doc.evalId, id])"\n'

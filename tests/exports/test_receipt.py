@@ -18,7 +18,7 @@ from reviews.exports.receipt import END, SIGNATURE, ExportTally, FileDigest, Rec
 from reviews.models import Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS
-from tests.support.commands import Finished, manage
+from tests.support.commands import Capture, Finished, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.receipts import A, B, C, exported, review
 from tests.support.shared_world import shared_world
@@ -188,7 +188,7 @@ class TestSignature:
         """A copy of the receipt and its files, to be changed."""
         return Path(copytree(signed, tmp_path, dirs_exist_ok=True)) / "out.jsonl.receipt.json"
 
-    def verify(self, receipt: Path, capture: pytest.CaptureFixture[bytes], *more: str) -> Finished:
+    def verify(self, receipt: Path, capture: Capture, *more: str) -> Finished:
         files = [str(receipt.with_name(name)) for name in ("original.jsonl", "out.jsonl")]
         return manage(capture, "verify_export", *files, "--receipt", str(receipt), *more)
 
@@ -204,23 +204,19 @@ class TestSignature:
         del forged["signature"]
         return forged
 
-    def test_signature_is_valid_with_the_sites_key(
-        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_signature_is_valid_with_the_sites_key(self, receipt: Path, capsysbinary: Capture) -> None:
         key = manage(capsysbinary, "public_key").out.decode().strip()
         finished = self.verify(receipt, capsysbinary, "--public-key", key.upper())
         assert (finished.status, finished.err) == (0, "")
         assert json.loads(receipt.read_bytes())["signature"]["public_key"] == key
 
     def test_signature_without_a_key_leaves_the_signer_unverified(
-        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+        self, receipt: Path, capsysbinary: Capture
     ) -> None:
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, finished.err.startswith("Signer not checked")) == (0, True)
 
-    def test_signature_of_an_edited_receipt_is_invalid(
-        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_signature_of_an_edited_receipt_is_invalid(self, receipt: Path, capsysbinary: Capture) -> None:
         signature = json.loads(receipt.read_bytes())["signature"]
         forged = self.forge(receipt)
         receipt.write_text(json.dumps(forged))
@@ -231,9 +227,7 @@ class TestSignature:
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, "was changed after it was signed" in finished.err) == (1, True)
 
-    def test_signature_of_another_site_is_invalid(
-        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_signature_of_another_site_is_invalid(self, receipt: Path, capsysbinary: Capture) -> None:
         key = signing.public_key()
         begin = json.dumps(self.forge(receipt), indent=2).removesuffix("\n}").encode()
         with override_settings(SECRET_KEY="another"):
@@ -243,9 +237,7 @@ class TestSignature:
         assert (finished.status, "was signed with another key" in finished.err) == (1, True)
 
     @pytest.mark.parametrize("key", ["", "ab", "x" * 64, "ab" * 33])
-    def test_signature_needs_a_key_of_32_bytes(
-        self, key: str, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_signature_needs_a_key_of_32_bytes(self, key: str, receipt: Path, capsysbinary: Capture) -> None:
         assert self.verify(receipt, capsysbinary, f"--public-key={key}").status in {1, 2}
 
     @pytest.mark.parametrize(
@@ -253,7 +245,7 @@ class TestSignature:
         [b"", b"[]", b"{}", b'{"public_key": 5, "ed25519": ""}', b'{"public_key": "ab", "ed25519": ""}'],
     )
     def test_malformed_signature_counts_as_missing(
-        self, entry: bytes, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+        self, entry: bytes, receipt: Path, capsysbinary: Capture
     ) -> None:
         content, _, _ = receipt.read_bytes().rpartition(SIGNATURE)
         receipt.write_bytes(content + SIGNATURE + entry + END)

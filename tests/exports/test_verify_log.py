@@ -20,7 +20,7 @@ from reviews.records.schema import Limits
 from reviews.review import decisions as review_decisions
 from reviews.review import escalations, independent_reviews, undo
 from reviews.runs.changes import rename_run
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.shared_world import shared_world
 from tests.support.work import decide
@@ -29,7 +29,6 @@ pytestmark = pytest.mark.django_db
 
 A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
 FILE = file_of(A, b"no record", B, C)
-Capture = pytest.CaptureFixture[bytes]
 
 
 def record(evaluation_id: str = "eval_a") -> Evaluation:

@@ -17,7 +17,7 @@ from reviews.imports.runs import get_or_create_run
 from reviews.models import AuditEvent, Import, Run, User
 from reviews.records.mapping import FieldMapping, parse_mapping
 from reviews.storage.errors import ImportRefused
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 
@@ -172,7 +172,7 @@ class TestReportOfAFailedImport:
 class TestCommand:
     @pytest.mark.parametrize("data", [REJECTED, BLANK])
     def test_import_command_without_an_accepted_line_leaves_nothing(
-        self, data: bytes, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+        self, data: bytes, tmp_path: Path, capfdbinary: Capture
     ) -> None:
         path = tmp_path / "algebra.jsonl"
         path.write_bytes(data)
@@ -225,7 +225,7 @@ class TestMappingOfANewRun:
         assert get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max).mapping
 
 
-def test_dry_run_leaves_no_run(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_dry_run_leaves_no_run(tmp_path: Path, capfdbinary: Capture) -> None:
     path = tmp_path / "algebra.jsonl"
     path.write_bytes(MIXED)
     assert manage(capfdbinary, "import_run", str(path), "--dry-run").status == 1

@@ -16,7 +16,7 @@ from reviews.imports import jobs
 from reviews.imports.importer import NothingImported
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.mapping import mapping_from_json
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
 from tests.support.work import decide
@@ -24,7 +24,6 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 IDS = ("a", "b", "a/review")
-Capture = pytest.CaptureFixture[bytes]
 
 
 def judged(key: str, **changes: Any) -> bytes:

@@ -16,7 +16,7 @@ from reviews.storage.errors import ImportRefused
 from tests.exports.test_archives import ZSTD, packed
 from tests.records.test_mapping import DEEPEVAL, MT_BENCH, PROMPTFOO
 from tests.support import judge_files
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
@@ -186,7 +186,7 @@ class TestImport:
 
 class TestCommand:
     def test_import_command_shows_records_and_imports_nothing(
-        self, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+        self, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         path = tmp_path / "judgments.jsonl"
         path.write_bytes(MT_BENCH_FILE)
@@ -201,7 +201,7 @@ class TestCommand:
         assert not AuditEvent.objects.exists()
 
     def test_import_command_takes_the_name_of_a_shipped_mapping(
-        self, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+        self, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         path = tmp_path / "judgments.jsonl"
         path.write_bytes(MT_BENCH_FILE)

@@ -16,7 +16,7 @@ from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, 
 from reviews.storage import chunks, copy_encoding
 from reviews.storage.copy_encoding import RowKeys
 from reviews.storage.errors import ImportRefused
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +91,7 @@ class TestNoRecords:
 
     @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--strict"]])
     def test_import_command_without_records_prints_one_sentence(
-        self, options: list[str], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+        self, options: list[str], tmp_path: Path, capfdbinary: Capture
     ) -> None:
         path = tmp_path / "a.jsonl.gz"
         path.write_bytes(gzip.compress(FILES["zeros"]))
@@ -159,9 +159,7 @@ class TestOtherFormats:
             received(b"id,score\n1,Yes\n", max)
         assert Run.objects.get().imports.count() == 1
 
-    def test_import_command_prints_the_format(
-        self, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_import_command_prints_the_format(self, tmp_path: Path, capfdbinary: Capture) -> None:
         path = tmp_path / "a.jsonl"
         path.write_bytes(b"id,score\n1,Yes\n")
         finished = manage(capfdbinary, "import_run", str(path))

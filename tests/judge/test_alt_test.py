@@ -9,7 +9,7 @@ from cognireview.types.report_parts import AltTest
 from reviews.judge import alt_test
 from reviews.judge.scope import JudgeScope
 from reviews.models import RatingCell, Run, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory
 from tests.support.joint import rate_together
 from tests.support.rubrics import rubric_data
@@ -132,9 +132,7 @@ def test_alt_test_takes_three_queries(
 
 
 @pytest.mark.slow
-def test_report_command_prints_the_alt_test(
-    run: Run, people: list[User], capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_report_command_prints_the_alt_test(run: Run, people: list[User], capfdbinary: Capture) -> None:
     rate_together(run, people, [*[ALIKE] * 28, ANA_DIFFERS])
     text = manage(capfdbinary, "judge_report", "nightly").out.decode()
     assert "May the judge replace a reviewer?" in text

@@ -21,7 +21,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.search import strata
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.contexts import bring, task
 from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, judged
@@ -234,7 +234,7 @@ class TestPages:
         assert program_of(lea).get("runs/tuesday/drift?earlier=monday").status_code == 404
 
     def test_api_and_command_give_the_same_drift(
-        self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, first: Run, second: Run, lea: User, capfdbinary: Capture
     ) -> None:
         found = program_of(lea).get("runs/tuesday/drift?earlier=monday").json()
         assert found == members(judge.Drift, measure_drift(first, JudgeScope(second)))

@@ -20,7 +20,7 @@ from reviews.judge.comparison.history import accuracy_over_runs, judge_family, p
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory, UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.pages import text
@@ -180,7 +180,7 @@ class TestPages:
         assert [point["run"] for point in found["points"]] == ["tuesday", "friday"]
 
     def test_api_and_command_give_the_same_line(
-        self, runs: list[Run], lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, runs: list[Run], lea: User, capfdbinary: Capture
     ) -> None:
         found = program_of(lea).get("runs/friday/accuracy-over-runs").json()
         assert found == json.loads(

@@ -18,7 +18,7 @@ from reviews.models import AuditEvent, Evaluation, Reveal, Review, Run, StratumC
 from reviews.queue import claims
 from reviews.review import blind_scoring, decisions
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import url
@@ -171,7 +171,7 @@ def test_api_returns_the_table_of_the_page(run: Run, lea: User) -> None:
     assert program_of(lea, "export").get("runs/algebra/judge-data?table=x").status_code == 422
 
 
-def test_command_prints_the_ratings(run: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_command_prints_the_ratings(run: Run, capfdbinary: Capture) -> None:
     assert manage(capfdbinary, "judge_data", "algebra").out == data(run)
     StratumCount.objects.all().delete()
     refused = manage(capfdbinary, "judge_data", "algebra", "--table", "population")

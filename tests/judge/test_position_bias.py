@@ -11,7 +11,7 @@ from reviews.judge.report import build_report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, EvaluationFacets, Run, User
 from reviews.search import indexing
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
@@ -175,9 +175,7 @@ def test_key_of_a_pair_differs_between_orders_in_the_last_bit_only() -> None:
 
 
 @pytest.mark.slow
-def test_page_and_report_show_the_bias(
-    client: Client, ana: User, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_page_and_report_show_the_bias(client: Client, ana: User, lea: User, capfdbinary: Capture) -> None:
     # As in the mapping of MT-Bench, the rubric lists no criteria and gives no verdict.
     rubric = {"verdict": {"rule": "none"}, "scale": {"kind": "pairwise", "a": "A", "b": "B", "tie": "tie"}}
     run = RunFactory.create(name="pairs", rubric=rubric, blind_share=0)

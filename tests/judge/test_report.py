@@ -16,7 +16,7 @@ from reviews.judge.report_csv import report_csv
 from reviews.judge.scope import JudgeScope
 from reviews.management import report_tables
 from reviews.models import Evaluation, Run, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
 from tests.support.work import decide
@@ -79,7 +79,7 @@ class TestReport:
 
     @pytest.mark.slow
     def test_report_command_counts_chosen_ratings_and_refuses_invalid_filters(
-        self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, ana: User, capfdbinary: Capture
     ) -> None:
         name = reviewed(ana).name
         found = json.loads(manage(capfdbinary, "judge_report", name, "--json", "--until", "2000-01-01").out)
@@ -89,7 +89,7 @@ class TestReport:
 
     @pytest.mark.slow
     def test_report_compares_the_accuracy_with_the_target_of_the_run(
-        self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, ana: User, capfdbinary: Capture
     ) -> None:
         run = Run.objects.create(name="algebra", accuracy_target=0.8)
         assert report.build_report(JudgeScope(run)).as_json()["target"]["outcome"] == "not shown yet"
@@ -126,13 +126,13 @@ class TestReport:
 
 
 class TestCommand:
-    def test_judge_command_prints_json(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_judge_command_prints_json(self, ana: User, capfdbinary: Capture) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations", "--json")
         assert done.status == 0
         assert json.loads(done.out)["scope"]["run"] == "evaluations"
 
-    def test_judge_command_prints_tables(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_judge_command_prints_tables(self, ana: User, capfdbinary: Capture) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations")
         text = done.out.decode()
@@ -141,17 +141,13 @@ class TestCommand:
         assert "10%" in text
         assert "\x1b" not in text
 
-    def test_judge_command_strips_terminal_escapes_from_texts(
-        self, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_judge_command_strips_terminal_escapes_from_texts(self, capfdbinary: Capture) -> None:
         import_data(file_of(line("a", model_id="[bold]\x1b[2Jo1")))
         text = manage(capfdbinary, "judge_report", "evaluations").out.decode()
         assert "\x1b" not in text
         assert "[bold]" in text
 
-    def test_judge_command_exits_with_2_for_an_unknown_run(
-        self, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_judge_command_exits_with_2_for_an_unknown_run(self, capfdbinary: Capture) -> None:
         done = manage(capfdbinary, "judge_report", "nothing")
         assert (done.status, done.out) == (2, b"")
         assert "No run 'nothing'. " in done.err
@@ -185,16 +181,14 @@ class TestRequirements:
         status: int,
         begins: str,
         run: Run,
-        capfdbinary: pytest.CaptureFixture[bytes],
+        capfdbinary: Capture,
     ) -> None:
         options = [part for text in required for part in ("--require", text)]
         done = manage(capfdbinary, "judge_report", "nightly", *options)
         lines = done.out.decode().splitlines()
         assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
 
-    def test_report_json_has_the_requirements(
-        self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_report_json_has_the_requirements(self, run: Run, capfdbinary: Capture) -> None:
         text = "accuracy >= 0.999"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
         [found] = json.loads(done.out)["requirements"]
@@ -208,7 +202,7 @@ class TestRequirements:
         assert found["estimate"]["value"] == shown["value"]
         assert found["estimate"]["low"] < shown["low"] < shown["high"] < found["estimate"]["high"]
 
-    def test_invalid_requirement_exits_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_invalid_requirement_exits_with_2(self, capfdbinary: Capture) -> None:
         done = manage(capfdbinary, "judge_report", "nightly", "--require", "blind kappa >= 0.6")
         assert (done.status, done.out) == (2, b"")
         assert "names an unknown metric" in done.err

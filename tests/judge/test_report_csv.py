@@ -12,7 +12,7 @@ from reviews.judge.report_csv import report_csv
 from reviews.judge.scope import JudgeScope
 from reviews.models import User
 from tests.judge.test_report import reviewed
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +58,7 @@ def test_report_csv_names_what_a_figure_is_about() -> None:
     assert rows[3]["subject"] == f"{about}; judge: Yes; human: No"
 
 
-def test_judge_command_prints_csv(ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_judge_command_prints_csv(ana: User, capfdbinary: Capture) -> None:
     reviewed(ana)
     rows = table(manage(capfdbinary, "judge_report", "evaluations", "--csv").out)
     assert {"progress", "missed_errors", "leaderboard"} <= {row["part"] for row in rows}

@@ -26,7 +26,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
 from reviews.views.inbox_navigation import item_url
 from tests.judge.test_planning import part
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.shared_world import shared_world
@@ -299,9 +299,7 @@ class TestSimulatedRun:
 
 class TestCommand:
     @pytest.mark.slow
-    def test_command_prints_and_serves_and_stops_a_plan(
-        self, imported: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_command_prints_and_serves_and_stops_a_plan(self, imported: Run, capfdbinary: Capture) -> None:
         printed = manage(capfdbinary, "review_plan", "evaluations", "--target", "10")
         assert printed.status == 0
         assert b"Flagged: 0 blind reviews." in printed.out
@@ -311,9 +309,7 @@ class TestCommand:
         assert manage(capfdbinary, "review_plan", "evaluations", "--stop").status == 0
         assert Run.objects.get().review_plan is None
 
-    def test_command_reports_impossible_targets(
-        self, imported: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_command_reports_impossible_targets(self, imported: Run, capfdbinary: Capture) -> None:
         refused = manage(capfdbinary, "review_plan", "evaluations", "--target", "nan", "--serve")
         assert refused == (2, b"", "Enter 0.5 to 50 percentage points, not nan.")
         assert manage(capfdbinary, "review_plan", "evaluations", "--aim", "all").status == 2

@@ -13,7 +13,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
 from reviews.search import indexing, strata
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text, url
@@ -160,16 +160,14 @@ class TestUncountedRun:
         assert [one.n for one in found.judge_vs_human.overall] == [40, 20, 20] * 2
         assert found.missed_errors.ratings == 20
 
-    def test_gate_is_not_shown_yet_for_an_uncounted_run(
-        self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_gate_is_not_shown_yet_for_an_uncounted_run(self, counted: Run, capfdbinary: Capture) -> None:
         for required in (RECALL, "flag_recall <= 0.1", "miss_rate <= 1", "flag_precision >= 0"):
             done = manage(capfdbinary, "judge_report", counted.name, "--require", required)
             assert (done.status, done.out[:14]) == (2, b"not shown yet:"), required
             assert strata.NOT_COUNTED.rstrip(".") in done.out.decode()
 
     def test_gate_on_assisted_ratings_has_an_outcome_in_an_uncounted_run(
-        self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]
+        self, counted: Run, capfdbinary: Capture
     ) -> None:
         options = ("--json", "--require", RECALL, "--require", ACCURACY)
         done = manage(capfdbinary, "judge_report", counted.name, *options)
@@ -215,7 +213,7 @@ def test_list_by_an_unready_filter_has_no_total(
 
 
 def test_figures_are_defined_once_all_records_are_counted(
-    counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
 ) -> None:
     later_import(counted, monkeypatch)
     while indexing.index_next_chunk():

@@ -12,7 +12,7 @@ from zstandard import ZstdDecompressor
 
 from reviews.exports import jsonl
 from reviews.models import AuditEvent, Evaluation, Import, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.django_db
 
 A, B = line("eval_a"), line("eval_b")
 FILE = file_of(A, b"no record", B)
-Capture = pytest.CaptureFixture[bytes]
 
 
 @pytest.fixture

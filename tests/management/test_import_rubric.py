@@ -10,10 +10,9 @@ from reviews.records.rubric_file import format_rubric
 from reviews.records.scales import RangeScale
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.run_rubric import run_rubric
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, line
 
-Capture = pytest.CaptureFixture[bytes]
 pytestmark = pytest.mark.django_db
 TEN = RangeScale(1, 10, pass_from=7)
 DECLARED = Rubric((Criterion("rigor"),), TEN, VerdictRule("worst"))

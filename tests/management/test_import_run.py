@@ -11,7 +11,7 @@ import pytest
 from reviews.management.commands import import_run
 from reviews.models import AuditEvent, Evaluation, Import, Run
 from tests.support import judge_files
-from tests.support.commands import Finished, manage
+from tests.support.commands import Capture, Finished, manage
 from tests.support.lines import file_of, line
 
 pytestmark = pytest.mark.django_db
@@ -19,8 +19,6 @@ pytestmark = pytest.mark.django_db
 GOOD = file_of(line("eval_a"), line("eval_b"))
 MIXED = file_of(line("eval_a"), b"", b"no record", line("eval_b"), line("eval_a"))
 COUNTS = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
-
-Capture = pytest.CaptureFixture[bytes]
 
 
 @pytest.fixture

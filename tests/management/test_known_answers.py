@@ -6,7 +6,7 @@ import pytest
 
 from reviews.models import AuditEvent, KnownAnswerCheck, Run, User
 from reviews.queue.members import configure_members
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory
 from tests.support.work import decide, evaluations
 
@@ -18,9 +18,7 @@ def run() -> Run:
     return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
 
 
-def test_lead_starts_and_ends_a_check(
-    run: Run, capfdbinary: pytest.CaptureFixture[bytes], ana: User, lea: User
-) -> None:
+def test_lead_starts_and_ends_a_check(run: Run, capfdbinary: Capture, ana: User, lea: User) -> None:
     [record] = evaluations(run, tasks=["1"])
     assert "No checks." in manage(capfdbinary, "known_answers", "algebra").err
     started = manage(capfdbinary, "known_answers", "algebra", "--start", "5", "--lead", "lea")
@@ -39,9 +37,7 @@ def test_lead_starts_and_ends_a_check(
     assert AuditEvent.objects.get(action="end known answers").actor == lea
 
 
-def test_only_a_lead_who_sees_the_run_may_act(
-    run: Run, capfdbinary: pytest.CaptureFixture[bytes], ana: User, lea: User
-) -> None:
+def test_only_a_lead_who_sees_the_run_may_act(run: Run, capfdbinary: Capture, ana: User, lea: User) -> None:
     evaluations(run, tasks=["1"])
     start = ("known_answers", "algebra", "--start", "1")
     assert manage(capfdbinary, *start, "--lead", "ana").err == "ana needs the lead role."

@@ -8,12 +8,11 @@ from reviews.accounts.people import last_activity
 from reviews.maintenance.backups import record_backup
 from reviews.models import Import, User
 from reviews.runs.changes import archive_run
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory, UserFactory
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-Capture = pytest.CaptureFixture[bytes]
 
 
 def test_list_of_runs_has_their_progress(capfdbinary: Capture, ana: User) -> None:

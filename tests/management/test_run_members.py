@@ -3,7 +3,7 @@
 import pytest
 
 from reviews.models import AuditEvent, Run, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory
 
 pytestmark = pytest.mark.django_db
@@ -14,9 +14,7 @@ def run() -> Run:
     return RunFactory.create(name="algebra")
 
 
-def test_command_restricts_and_opens_a_run(
-    run: Run, ana: User, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_command_restricts_and_opens_a_run(run: Run, ana: User, lea: User, capfdbinary: Capture) -> None:
     assert manage(capfdbinary, "run_members", "algebra") == (0, b"", "algebra is open to everybody.\n")
     restricted = (0, b"ana\nlea\n", "algebra is open to 2 members and all admins.\n")
     assert manage(capfdbinary, "run_members", "algebra", "--set", "lea", "ana") == restricted
@@ -28,9 +26,7 @@ def test_command_restricts_and_opens_a_run(
     assert AuditEvent.objects.filter(action="configure members", actor=None).count() == 3
 
 
-def test_command_reports_unknown_names(
-    run: Run, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_command_reports_unknown_names(run: Run, ana: User, capfdbinary: Capture) -> None:
     assert manage(capfdbinary, "run_members", "algebra", "--set", "ana", "zoe") == (
         2,
         b"",

@@ -5,7 +5,7 @@ import pytest
 from cognireview.types.runs import QueueSettings, SamplingSettings
 from reviews.management.commands.run_settings import OPTIONS
 from reviews.models import AuditEvent
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ SETTINGS = """\
 """
 
 
-def test_command_shows_and_changes_the_given_settings(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_command_shows_and_changes_the_given_settings(capfdbinary: Capture) -> None:
     RunFactory.create(name="algebra", blind_share=0.15, overlap=3)
     whole = (
         "--claim-minutes",
@@ -46,7 +46,7 @@ def test_command_has_an_option_for_each_setting() -> None:
     assert [*OPTIONS] == [*QueueSettings.__annotations__, *SamplingSettings.__annotations__]
 
 
-def test_command_changes_nothing_if_one_setting_is_invalid(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_command_changes_nothing_if_one_setting_is_invalid(capfdbinary: Capture) -> None:
     run = RunFactory.create(name="algebra")
     invalid = ("--claim-minutes", "45", "--overlap-share", "2", "--accuracy-target", "0")
     assert manage(capfdbinary, "run_settings", "algebra", *invalid) == (

@@ -8,8 +8,8 @@ import pytest
 from reviews.exports import signing
 from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
-from tests.management.test_export_run import FILE, Capture
-from tests.support.commands import manage
+from tests.management.test_export_run import FILE
+from tests.support.commands import Capture, manage
 from tests.support.lines import import_data, line
 from tests.support.work import decide
 

@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.population import rated, stratum
 from tests.support.programs import finish
@@ -132,7 +132,7 @@ class TestGate:
         required: str,
         says: tuple[int, str],
         recipe: Recipe,
-        capfdbinary: pytest.CaptureFixture[bytes],
+        capfdbinary: Capture,
     ) -> None:
         done = recipe("judge_gate", RUN, required)
         command = manage(capfdbinary, "judge_report", RUN, "--require", required)

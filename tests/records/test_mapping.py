@@ -17,12 +17,11 @@ from reviews.records.mapping import FieldMapping, MappingError, Outside
 from reviews.records.schema import Limits, LineError, Record
 from reviews.records.translation import read_line
 from reviews.storage.copy_encoding import RowKeys, encode_line
-from tests.support.commands import Finished, manage
+from tests.support.commands import Capture, Finished, manage
 from tests.support.json_texts import json_texts
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
-Capture = pytest.CaptureFixture[bytes]
 MAPPINGS = BASE_DIR / "reviews" / "imports" / "mappings"
 NEEDED = {
     "evaluation_id": "id",

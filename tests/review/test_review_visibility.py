@@ -15,7 +15,7 @@ from reviews.queue import claims
 from reviews.review import adjudication, independent_reviews, undo
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.independent_reviews import OTHER, differ
 from tests.support.lines import export_data, file_of, import_data, line
@@ -195,7 +195,7 @@ class TestExport:
         assert self.lines(run) == []
 
     def test_command_exports_reviews(
-        self, run: Run, evaluation: Evaluation, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, run: Run, evaluation: Evaluation, ana: User, capfdbinary: Capture
     ) -> None:
         decide(evaluation, ana)
         assert (

@@ -28,7 +28,7 @@ from reviews.runs.changes import ImportUnderWay, archive_run, rename_run, unarch
 from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
@@ -36,8 +36,6 @@ from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-
-Capture = pytest.CaptureFixture[bytes]
 
 
 @pytest.fixture(scope="module")

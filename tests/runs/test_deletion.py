@@ -18,8 +18,8 @@ from reviews.runs import deletion
 from reviews.runs.deletion import delete_next_part, request_deletion
 from reviews.sampling.draws import draw_sample
 from reviews.webhooks import deliveries
-from tests.support.commands import manage
-from tests.support.deletions import Capture, Running, delete, full_run
+from tests.support.commands import Capture, manage
+from tests.support.deletions import Running, delete, full_run
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 

@@ -19,8 +19,8 @@ from reviews.runs.changes import ImportUnderWay
 from reviews.runs.deletion import ExportUnderWay, delete_next_part, request_deletion
 from reviews.storage.errors import ImportRefused
 from tests.api.conftest import program_of
-from tests.support.commands import manage
-from tests.support.deletions import Capture, Running, delete
+from tests.support.commands import Capture, manage
+from tests.support.deletions import Running, delete
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 

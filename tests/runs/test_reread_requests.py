@@ -11,12 +11,10 @@ from reviews.models import Run, User
 from reviews.review import decisions, escalations, undo
 from reviews.runs.changes import archive_run
 from reviews.storage.errors import ImportRefused
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.rereads import SECOND, how, record, refused, reread
 
 pytestmark = pytest.mark.django_db
-
-Capture = pytest.CaptureFixture[bytes]
 
 
 class TestRefused:

@@ -22,8 +22,8 @@ from reviews.models import AuditEvent, Evaluation, Export, ExportPart, Import, R
 from reviews.storage import chunks
 from reviews.storage.corruption import CorruptData
 from tests.api.conftest import program_of
-from tests.support.commands import manage
-from tests.support.damage import FIRST, SECOND, Capture, first, flip, record, remove_frames, undone
+from tests.support.commands import Capture, manage
+from tests.support.damage import FIRST, SECOND, first, flip, record, remove_frames, undone
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.shared_world import shared_world

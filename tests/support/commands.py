@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 
 from cognireview.environment import BASE_DIR
 
+Capture = pytest.CaptureFixture[bytes]
 Completed = subprocess.CompletedProcess[str]
 
 
@@ -25,7 +26,7 @@ class Finished(NamedTuple):
     err: str
 
 
-def manage(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Finished:
+def manage(capture: Capture, *arguments: str) -> Finished:
     """Run `manage.py` with these arguments in this process."""
     status, said = 0, ""
     try:

@@ -4,14 +4,12 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from django.db import transaction
 
 from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, SourceChunk
 from tests.support.lines import file_of, line
 
-Capture = pytest.CaptureFixture[bytes]
 FIRST = file_of(
     *(line(f"eval_{number}") for number in range(30)), b"no record", b"", *map(line, ["eval_30", "eval_31"])
 )

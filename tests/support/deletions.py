@@ -2,7 +2,6 @@
 
 from uuid import uuid4
 
-import pytest
 from django.utils import timezone
 
 from reviews.dashboard import bulk_changes, spot_checks
@@ -35,7 +34,6 @@ from tests.support.contexts import bring, task
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree, decide
 
-Capture = pytest.CaptureFixture[bytes]
 LINES = [line(f"e-{number}", task_id=str(number)) for number in range(12)]
 
 

@@ -16,13 +16,11 @@ from reviews.models import Evaluation, User
 from reviews.storage.zip_archive import SIGNATURE, ZipArchive
 from tests.api.conftest import Program, path_of, program_of
 from tests.support import judge_files
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.tools.installed import WRITERS, NpmInstall, run, write_files
 from tests.tools.versions import VERSIONS
 
 pytestmark = pytest.mark.django_db
-
-Capture = pytest.CaptureFixture[bytes]
 
 _PROMPTFOO = {
     "prompts": ["Q: {{question}}", {"id": "polite", "label": "polite", "raw": "Please: {{question}}"}],

@@ -11,9 +11,7 @@ from django.core.management import CommandError
 from cognireview.environment import BASE_DIR
 from cognireview.operations.atomic_files import InvalidTarget, atomic_write, is_special_file
 from reviews.management.output_files import is_file, write
-from tests.support.commands import manage
-
-Capture = pytest.CaptureFixture[bytes]
+from tests.support.commands import Capture, manage
 
 
 def put(name: Path | str, content: bytes = b"new", *, is_private: bool = False) -> None:

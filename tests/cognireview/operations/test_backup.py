@@ -13,7 +13,7 @@ from django.db import connection
 from cognireview.operations import backup, secret_key
 from cognireview.postgres import embedded
 from reviews.models import Run, User
-from tests.support.commands import Completed, manage, manage_py, manage_py_into, many_commands
+from tests.support.commands import Capture, Completed, manage, manage_py, manage_py_into, many_commands
 from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
@@ -136,9 +136,7 @@ def restored(on_target: Commands, file: Path) -> str:
 
 
 @pytest.fixture
-def refused(
-    db: None, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Callable[..., str]:
+def refused(db: None, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture) -> Callable[..., str]:
     """Run a command in this process, which must refuse and leave the tests' database alone."""
 
     def never(*_: object) -> None:

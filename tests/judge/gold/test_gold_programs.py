@@ -11,7 +11,7 @@ from reviews.judge.report import build_report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, GoldSet, Run, User
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.gold import judged
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 class TestProgramsAndGates:
     @pytest.mark.slow
     def test_api_and_command_give_the_same_measurement(
-        self, other: Run, gold: GoldSet, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, other: Run, gold: GoldSet, lea: User, capfdbinary: Capture
     ) -> None:
         judged(other, ["Pass"] * 12)
         program = program_of(lea, "read", "configure", "export")
@@ -62,7 +62,7 @@ class TestProgramsAndGates:
 
     @pytest.mark.slow
     def test_command_freezes_renames_exports_imports_and_deletes(
-        self, rated: list[Evaluation], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+        self, rated: list[Evaluation], tmp_path: Path, capfdbinary: Capture
     ) -> None:
         assert rated
         frozen = manage(capfdbinary, "gold_sets", "freeze", "algebra", "monday", "--reviewer", "ana")

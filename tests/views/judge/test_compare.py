@@ -18,7 +18,7 @@ from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.compared_runs import RatedOnce, rate_first, run_of
 from tests.support.factories import UserFactory
 from tests.support.pages import text
@@ -112,7 +112,7 @@ class TestPages(RatedOnce):
         assert program_of(lea).get("runs/tuesday/comparison?earlier=monday").status_code == 404
 
     def test_api_and_command_give_the_same_comparison(
-        self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, first: Run, second: Run, lea: User, capfdbinary: Capture
     ) -> None:
         found = program_of(lea).get("runs/tuesday/comparison?earlier=monday").json()
         assert found == members(types.Comparison, compare_runs(first, JudgeScope(second)))
@@ -123,9 +123,7 @@ class TestPages(RatedOnce):
         assert program_of(lea).get("runs/tuesday/comparison?earlier=sunday").status_code == 404
         assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
 
-    def test_command_refuses_to_compare_a_run_with_itself(
-        self, first: Run, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
+    def test_command_refuses_to_compare_a_run_with_itself(self, first: Run, capfdbinary: Capture) -> None:
         assert manage(capfdbinary, "judge_report", first.name, "--compare", first.name).status == 2
 
     def test_records_to_score_blind_are_on_no_page(

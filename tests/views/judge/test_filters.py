@@ -20,7 +20,7 @@ from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.scope import JudgeScope
 from reviews.models import Rating, Run, User
 from tests.api.conftest import program_of
-from tests.support.commands import manage
+from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.filtered_runs import FILTERS, fill, history
 from tests.support.pages import text
@@ -90,7 +90,7 @@ class TestPages:
         assert "monday: No ratings with these filters." in text(again)
 
     def test_api_and_command_take_the_filters(
-        self, runs: tuple[Run, Run], lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+        self, runs: tuple[Run, Run], lea: User, capfdbinary: Capture
     ) -> None:
         first, second = runs
         program = program_of(lea)
