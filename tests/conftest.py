@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 from django.test import Client, override_settings
 from hypothesis import settings as examples
+from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations import outage
 from cognireview.postgres import embedded
@@ -31,6 +32,7 @@ from tests.support.live_requests import counted_requests, requests_of_a_test
 from tests.support.locked import locked
 from tests.support.rewriting import rewrite_assertions
 from tests.support.sessions import log_in
+from tests.support.shared_world import shared_world
 from tests.support.template_database import test_database_from_template
 from tests.support.waiting import PATIENCE
 
@@ -228,6 +230,20 @@ def pytest_runtest_teardown(item: Any) -> Iterator[None]:
         if check:
             found, check.found = check.found, found
     assert not found, "\n".join(found)
+
+
+@pytest.fixture(scope="class")
+def class_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Keep what other fixtures of a class write until its last test: see `shared_world`."""
+    with shared_world(django_db_blocker):
+        yield
+
+
+@pytest.fixture(scope="module")
+def module_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Keep what other fixtures of a module write until its last test: see `shared_world`."""
+    with shared_world(django_db_blocker):
+        yield
 
 
 @pytest.fixture(params=samples.SAMPLES)

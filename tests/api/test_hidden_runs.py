@@ -1,10 +1,8 @@
 """A restricted run does not exist for programs of people who are not its members."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.models import Evaluation, User
 from tests.api.conftest import Program, program_of
@@ -12,7 +10,6 @@ from tests.api.test_access import ACCESS as OPERATIONS
 from tests.api.test_access import BODIES, path_values
 from tests.support.factories import UserFactory
 from tests.support.hidden_runs import SECRET, record_with_everything, restrict
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -40,21 +37,20 @@ class Hidden(NamedTuple):
 
 
 @pytest.fixture(scope="class")
-def hidden_from(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Hidden]:
+def hidden_from(class_world: None) -> Hidden:
     """Restrict a run to ana. The tests of a class share its rows."""
     roles = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
-    with shared_world(django_db_blocker):
-        ana, bo, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
-        record = record_with_everything(boss)
-        restrict(record, ana)
-        of_bo, of_lea = (
-            {
-                scope: program_of(person, scope)
-                for scope in {line[0] for line in OPERATIONS.values() if line[column] is not None}
-            }
-            for column, person in ((1, bo), (2, lea))
-        )
-        yield Hidden(record, (of_bo, of_lea))
+    ana, bo, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
+    record = record_with_everything(boss)
+    restrict(record, ana)
+    of_bo, of_lea = (
+        {
+            scope: program_of(person, scope)
+            for scope in {line[0] for line in OPERATIONS.values() if line[column] is not None}
+        }
+        for column, person in ((1, bo), (2, lea))
+    )
+    return Hidden(record, (of_bo, of_lea))
 
 
 @pytest.mark.slow

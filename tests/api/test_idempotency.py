@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -11,7 +10,6 @@ import pytest
 from django.conf import LazySettings
 from django.db import connections
 from django.utils import timezone
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.accounts import api_tokens
 from reviews.api.urls import api
@@ -29,7 +27,6 @@ from tests.support.factories import (
     RunFactory,
     UserFactory,
 )
-from tests.support.shared_world import shared_world
 
 # Operations that change something and store no response -> the reason.
 WITHOUT_STORED_RESPONSE = {
@@ -136,10 +133,9 @@ def program(settings: LazySettings, max: User) -> Program:
 
 
 @pytest.fixture(scope="class")
-def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+def world(class_world: None) -> World:
     """Rows of each kind, which the tests of a class share. A test undoes what its requests change."""
-    with shared_world(django_db_blocker):
-        yield World(UserFactory.create(username="max", role="admin"))
+    return World(UserFactory.create(username="max", role="admin"))
 
 
 @pytest.mark.django_db

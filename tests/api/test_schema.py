@@ -32,7 +32,6 @@ from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
 from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -198,15 +197,12 @@ def _one_connection() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def operations(
-    django_db_setup: None, django_db_blocker: Any, _one_connection: None
-) -> Iterator[dict[str, Operation]]:
+def operations(module_world: None, _one_connection: None) -> dict[str, Operation]:
     """The operations, with runs that have a record in each state and a blind record."""
-    with shared_world(django_db_blocker):
-        create_rows()
-        schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
-        found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
-        yield {operation.label.replace("/api/v1", ""): operation for operation in found}
+    create_rows()
+    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
+    found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    return {operation.label.replace("/api/v1", ""): operation for operation in found}
 
 
 @pytest.fixture(scope="module")

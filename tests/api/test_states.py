@@ -6,7 +6,6 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from schemathesis.specs.openapi import checks as found_by
 from reviews.models import User
 from tests.api.conftest import program_of
 from tests.api.test_schema import BODIES, FILE_TAKERS, RECORDS, RUNS, _one_connection, create_rows
-from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.exhaustive]
 __all__ = ["_one_connection"]
@@ -41,11 +39,10 @@ _OF_A_ROW = re.compile(r"{(?!evaluation)\w+_id}")
 
 
 @pytest.fixture(scope="module")
-def machine(django_db_setup: None, django_db_blocker: Any, _one_connection: None) -> Iterator[Any]:
+def machine(module_world: None, _one_connection: None) -> Any:
     """A state machine over the operations, with the rows of `test_schema`."""
-    with shared_world(django_db_blocker):
-        create_rows()
-        yield schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler()).as_state_machine()
+    create_rows()
+    return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler()).as_state_machine()
 
 
 def label_of(case: Any) -> str:

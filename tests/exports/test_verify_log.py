@@ -1,13 +1,12 @@
 """Compare each decision in an export with the audit log, and each decision in the log with the export."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.audit import log
 from reviews.database.statements import execute
@@ -22,7 +21,6 @@ from reviews.review import escalations, independent_reviews, undo
 from reviews.runs.changes import rename_run
 from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
-from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -69,10 +67,8 @@ class Files:
 
 
 @pytest.fixture(scope="module")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with shared_world(django_db_blocker):
-        import_data(FILE)
-        yield
+def _imported(module_world: None) -> None:
+    import_data(FILE)
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Conflicts between a decision made here and one in a file: detection and resolution."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.accounts.permissions import Denied
 from reviews.history import file_conflicts
@@ -19,7 +17,6 @@ from tests.support.disputed_records import CARLA, OneConflict, Outcome, disputed
 from tests.support.factories import UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import SCORES, decide
 
@@ -27,11 +24,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="class")
-def _disputed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _disputed(class_world: None) -> None:
     """Create a run with one conflict for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
-        yield
+    disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
 
 
 def resolve(actor: User, *, theirs: bool, version: int | None = None) -> None:

@@ -1,11 +1,8 @@
 """The paginated timeline of a record: imports, claims, decisions and escalations in one order."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
@@ -20,7 +17,6 @@ from reviews.review.undo import undo
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.shared_world import shared_world
 from tests.support.work import SCORES, decide, end_claim, restore_version
 
 pytestmark = pytest.mark.django_db
@@ -29,11 +25,9 @@ OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Each step 
 
 
 @pytest.fixture(scope="class")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _imported(class_world: None) -> None:
     """Import the record for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        import_data(file_of(line("eval_1")))
-        yield
+    import_data(file_of(line("eval_1")))
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Comparison of judges on the same responses, between runs and within a run."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types import judge as types
 from cognireview.types.encoding import members
@@ -24,7 +21,6 @@ from tests.support.gold import CLARITY, judged, rate
 from tests.support.lines import file_of, import_data, line
 from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -46,12 +42,10 @@ def rated(first: Run, second: Run, ana: User) -> list[Evaluation]:
 
 
 @pytest.fixture(scope="class")
-def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _rated_once(class_world: None) -> None:
     """Create the rated runs for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        ana = UserFactory.create(username="ana", role="reviewer")
-        rate_first(run_of("monday"), run_of("tuesday"), ana)
-        yield
+    ana = UserFactory.create(username="ana", role="reviewer")
+    rate_first(run_of("monday"), run_of("tuesday"), ana)
 
 
 class TestRuns(RatedOnce):

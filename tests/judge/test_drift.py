@@ -3,13 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
@@ -27,7 +25,6 @@ from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, judged
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -44,17 +41,15 @@ def score(run: Run, model: str, passed: int, **values: Any) -> list[Evaluation]:
 
 
 @pytest.fixture(scope="module")
-def _scored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _scored(module_world: None) -> None:
     """Create the two runs. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        monday, tuesday = run_of("monday"), run_of("tuesday")
-        score(monday, "old", 20)
-        score(monday, "anchor", 20)
-        score(tuesday, "anchor", 28)
-        score(tuesday, "new", 32)
-        for each in (monday, tuesday):
-            strata.recount(each, {})
-        yield
+    monday, tuesday = run_of("monday"), run_of("tuesday")
+    score(monday, "old", 20)
+    score(monday, "anchor", 20)
+    score(tuesday, "anchor", 28)
+    score(tuesday, "new", 32)
+    for each in (monday, tuesday):
+        strata.recount(each, {})
 
 
 @pytest.fixture

@@ -3,13 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
@@ -25,7 +23,6 @@ from tests.support.factories import RunFactory, UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -39,16 +36,14 @@ def run_of(name: str, reviewer: User, right: int, *, criterion: str = CLARITY, *
 
 
 @pytest.fixture(scope="class")
-def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _rated(class_world: None) -> None:
     """Create the runs for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        ana = UserFactory.create(username="ana", role="reviewer")
-        run_of("monday", ana, 5, judge_llm_model="gpt-4o-2024-05-13")
-        run_of("tuesday", ana, 6, judge_llm_model="gpt-4o-2024-08-06")
-        run_of("friday", ana, 9, judge_llm_model="gpt-4o-2024-08-06", judge_prompt_template_path="v2.txt")
-        other = RunFactory.create(name="other", rubric=rubric_data("Depth"), blind_share=0)
-        judged(other, ["Pass"], judge_llm_model="claude", judge_prompt_template_path="other.txt")
-        yield
+    ana = UserFactory.create(username="ana", role="reviewer")
+    run_of("monday", ana, 5, judge_llm_model="gpt-4o-2024-05-13")
+    run_of("tuesday", ana, 6, judge_llm_model="gpt-4o-2024-08-06")
+    run_of("friday", ana, 9, judge_llm_model="gpt-4o-2024-08-06", judge_prompt_template_path="v2.txt")
+    other = RunFactory.create(name="other", rubric=rubric_data("Depth"), blind_share=0)
+    judged(other, ["Pass"], judge_llm_model="claude", judge_prompt_template_path="other.txt")
 
 
 @pytest.fixture

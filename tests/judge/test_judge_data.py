@@ -3,14 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from django.test import Client
 from pyarrow import parquet
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge import judge_data
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
@@ -22,7 +20,6 @@ from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import url
-from tests.support.shared_world import shared_world
 from tests.support.work import agree, decide
 
 pytestmark = pytest.mark.django_db
@@ -31,11 +28,9 @@ NO = {"Clarity": {"score": "No", "justification": "It skips a step."}}
 
 
 @pytest.fixture(scope="module")
-def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _rated(module_world: None) -> None:
     """Create the run. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        rated_run(*(UserFactory.create(username=name, role="reviewer") for name in ("ana", "bo")))
-        yield
+    rated_run(*(UserFactory.create(username=name, role="reviewer") for name in ("ana", "bo")))
 
 
 @pytest.fixture

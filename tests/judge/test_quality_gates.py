@@ -1,6 +1,5 @@
 """Quality gates: their syntax, and the confidence sequences that decide them."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, product
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types.estimates import Estimate
 from reviews.judge import accuracy_figures, quality_gates, report, reviewer_agreement
@@ -19,7 +17,6 @@ from reviews.statistics.betting import share_sequence
 from reviews.statistics.intervals import undefined, wilson
 from tests.support.factories import RunFactory, UserFactory
 from tests.support.population import rated, stratum
-from tests.support.shared_world import shared_world
 
 CLARITY = "Clarity of the proof"
 KINDS = ["", "flagged", "unflagged", "assisted", "assisted flagged", "assisted unflagged"]
@@ -164,19 +161,17 @@ def limits(found: GateResult) -> tuple[float | None, float | None, int]:
 
 
 @pytest.fixture(scope="class")
-def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _rated_once(class_world: None) -> None:
     """Create 200 flagged records, 40 of them scored blind, and 100 others: 20 are sampled, 2 wrong."""
-    with shared_world(django_db_blocker):
-        ana, run = UserFactory.create(username="ana", role="reviewer"), RunFactory.create(name="gated")
-        flagged = stratum(run, {"Pass": 200})
-        others = stratum(run, {"Pass": 100}, is_flagged=False)
-        rated(flagged, ana, "Pass", "Pass", 30)
-        rated(flagged, ana, "Pass", "Fail", 10)
-        rated(flagged, ana, "Pass", "Pass", 30, is_blind=False)
-        rated(flagged, ana, '"Yes"', '"Yes"', 40, criterion=f" {CLARITY} ", verdict="Pass")
-        rated(others, ana, "Pass", "Pass", 18)
-        rated(others, ana, "Pass", "Fail", 2)
-        yield
+    ana, run = UserFactory.create(username="ana", role="reviewer"), RunFactory.create(name="gated")
+    flagged = stratum(run, {"Pass": 200})
+    others = stratum(run, {"Pass": 100}, is_flagged=False)
+    rated(flagged, ana, "Pass", "Pass", 30)
+    rated(flagged, ana, "Pass", "Fail", 10)
+    rated(flagged, ana, "Pass", "Pass", 30, is_blind=False)
+    rated(flagged, ana, '"Yes"', '"Yes"', 40, criterion=f" {CLARITY} ", verdict="Pass")
+    rated(others, ana, "Pass", "Pass", 18)
+    rated(others, ana, "Pass", "Fail", 2)
 
 
 @pytest.mark.django_db

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from http import HTTPStatus
 from itertools import cycle
 from random import Random
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.accounts.permissions import Denied
 from reviews.inbox.items import Inbox
@@ -29,7 +27,6 @@ from tests.judge.test_planning import part
 from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -40,14 +37,12 @@ SIZES = {"flagged": 60, "unflagged": 140}
 
 
 @pytest.fixture(scope="class")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _imported(class_world: None) -> None:
     """Import a run for the tests of a class, which undo their changes."""
     flagged = (line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"]))
     others = (line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"]))
-    with shared_world(django_db_blocker):
-        Run.objects.create(name="evaluations", blind_share=0.2)
-        import_data(file_of(*flagged, *others))
-        yield
+    Run.objects.create(name="evaluations", blind_share=0.2)
+    import_data(file_of(*flagged, *others))
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """Figures about all records are undefined while records of the run wait to be counted, and a gate says so."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge import data_summary, quality_gates, report, sampling_settings
 from reviews.judge.scope import JudgeScope
@@ -18,7 +17,6 @@ from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text, url
 from tests.support.population import rated
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -45,13 +43,11 @@ def review(run: Run, reviewer: User) -> None:
 
 
 @pytest.fixture(scope="module")
-def _reviewed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _reviewed(module_world: None) -> None:
     """Create the run. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        run = import_data(lines()).target_run
-        review(run, UserFactory.create(username="ana", role="reviewer"))
-        assert strata.why_not_counted(run) == ""
-        yield
+    run = import_data(lines()).target_run
+    review(run, UserFactory.create(username="ana", role="reviewer"))
+    assert strata.why_not_counted(run) == ""
 
 
 @pytest.fixture

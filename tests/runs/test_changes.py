@@ -1,12 +1,11 @@
 """Rename, archive and unarchive a run: on its page, by command and over the API."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews import metrics
 from reviews.accounts.permissions import Denied
@@ -32,18 +31,15 @@ from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module")
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _imported(module_world: None) -> None:
     """Create the run. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        import_data(file_of(line("e-1")), run="algebra")
-        yield
+    import_data(file_of(line("e-1")), run="algebra")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews import tasks
 from reviews.database.statements import execute
@@ -26,16 +25,15 @@ from tests.support.commands import Capture, manage
 from tests.support.damage import FIRST, SECOND, first, flip, record, remove_frames, undone
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _imported(module_world: None) -> Iterator[None]:
     """Import two files in a dozen frames, and decide four records."""
-    with shared_world(django_db_blocker), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "BLOCK_SIZE", 3000)
         run = import_data(FIRST).target_run
         import_data(SECOND)

@@ -1,11 +1,10 @@
 """Lists of runs, records and work do not show a restricted run to people who are not its members."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pytest
 from django.test import Client
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
@@ -17,7 +16,6 @@ from tests.api.conftest import program_of
 from tests.audit.test_log import seal
 from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.hidden_runs import SECRET, record_with_everything, restrict, visit
-from tests.support.shared_world import shared_world
 from tests.support.work import decide
 from tests.views.access import ACCESS
 from tests.views.test_access import ROUTES, expected
@@ -39,26 +37,23 @@ class Work(NamedTuple):
 
 
 @pytest.fixture(scope="class")
-def work_of_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Work]:
+def work_of_all(class_world: None) -> Work:
     """Work for every table of the dashboard. The tests share its rows."""
     roles = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
-    with shared_world(django_db_blocker):
-        ana, _, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
-        record = record_with_everything(boss)
-        run = record.run
-        of_ana, of_lea, reopened = (
-            EvaluationFactory.create(
-                run=run, task_id=SECRET, parsed_rubric_scores=record.parsed_rubric_scores
-            )
-            for _ in range(3)
-        )
-        for one, person in ((of_ana, ana), (of_lea, lea), (reopened, lea)):
-            given = {SECRET: {"score": "No", "justification": ""}}
-            decide(one, person, scores=given, origins={SECRET: "human"}, judged={SECRET: "Yes"})
-        spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
-        decisions.reopen(evaluation_id=reopened.pk, actor=boss, reason=SECRET)
-        claims.claim(evaluation_id=record.pk, reviewer=ana)
-        yield Work(run, ana, lea)
+    ana, _, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
+    record = record_with_everything(boss)
+    run = record.run
+    of_ana, of_lea, reopened = (
+        EvaluationFactory.create(run=run, task_id=SECRET, parsed_rubric_scores=record.parsed_rubric_scores)
+        for _ in range(3)
+    )
+    for one, person in ((of_ana, ana), (of_lea, lea), (reopened, lea)):
+        given = {SECRET: {"score": "No", "justification": ""}}
+        decide(one, person, scores=given, origins={SECRET: "human"}, judged={SECRET: "Yes"})
+    spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
+    decisions.reopen(evaluation_id=reopened.pk, actor=boss, reason=SECRET)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
+    return Work(run, ana, lea)
 
 
 @pytest.mark.slow

@@ -10,13 +10,11 @@ from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.models import Evaluation, User
 from tests.support.factories import PASSWORD, EvaluationFactory, UserFactory
 from tests.support.hostile_requests import LOOKUPS, PROBE
 from tests.support.sessions import unextended_sessions
-from tests.support.shared_world import shared_world
 from tests.views.access import ACCESS
 from tests.views.test_access import address, ask, one_of_everything
 
@@ -60,8 +58,8 @@ class Visited(NamedTuple):
 
 
 @pytest.fixture(scope="class")
-def visited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Visited]:
-    with shared_world(django_db_blocker), unextended_sessions():
+def visited(class_world: None) -> Iterator[Visited]:
+    with unextended_sessions():
         boss = UserFactory.create(username="max", role="admin")
         client = Client()
         client.force_login(boss)

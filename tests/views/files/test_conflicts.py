@@ -1,6 +1,6 @@
 """The page of conflicts between decisions made here and in files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.history import file_conflicts
 from reviews.models import Evaluation, FileConflict, Run, User
@@ -17,18 +16,15 @@ from tests.support.disputed_records import OneConflict, disputed, evaluation, op
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="class")
-def _disputed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _disputed(class_world: None) -> None:
     """Create a run with one conflict for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
-        yield
+    disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
 
 
 def post_resolution(client: Client, run: Run, **posted: Any) -> str:

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types import judge as types
 from cognireview.types.encoding import members
@@ -22,7 +20,6 @@ from tests.support.commands import Capture, manage
 from tests.support.compared_runs import RatedOnce, rate_first, run_of
 from tests.support.factories import UserFactory
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -38,12 +35,10 @@ def second() -> Run:
 
 
 @pytest.fixture(scope="class")
-def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def _rated_once(class_world: None) -> None:
     """Create the rated runs for the tests of a class, which undo their changes."""
-    with shared_world(django_db_blocker):
-        ana = UserFactory.create(username="ana", role="reviewer")
-        rate_first(run_of("monday"), run_of("tuesday"), ana)
-        yield
+    ana = UserFactory.create(username="ana", role="reviewer")
+    rate_first(run_of("monday"), run_of("tuesday"), ana)
 
 
 @pytest.mark.slow

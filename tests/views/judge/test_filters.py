@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -24,19 +22,17 @@ from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.filtered_runs import FILTERS, fill, history
 from tests.support.pages import text
-from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(scope="class")
-def runs(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Run, Run]]:
+def runs(class_world: None) -> tuple[Run, Run]:
     """Two runs that ana and bo rated. Tests undo their changes."""
-    with shared_world(django_db_blocker):
-        for name in ("ana", "bo"):
-            UserFactory.create(username=name, role="reviewer")
-        chance = Random(3)
-        yield fill("monday", history(chance)), fill("tuesday", history(chance))
+    for name in ("ana", "bo"):
+        UserFactory.create(username=name, role="reviewer")
+    chance = Random(3)
+    return fill("monday", history(chance)), fill("tuesday", history(chance))
 
 
 class TestPages:

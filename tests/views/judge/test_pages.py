@@ -1,12 +1,10 @@
 """Every page and every CSV file about the judge."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.models import Run
 from reviews.views.judge.csv_files import TABLES
@@ -15,21 +13,19 @@ from tests.support.factories import RunFactory, UserFactory
 from tests.support.judge_pages import CLARITY, place, review
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="class")
-def judged(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Run]:
+def judged(class_world: None) -> Run:
     """A run with decisions by ana, of several models, prompts and causes. The tests of a class share it."""
-    with shared_world(django_db_blocker):
-        run = RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
-        ana = UserFactory.create(username="ana", role="reviewer")
-        for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
-            columns = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
-            review(run, ana, "Yes", "No", cause=cause, **columns)
-        yield run
+    run = RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
+    ana = UserFactory.create(username="ana", role="reviewer")
+    for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
+        columns = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
+        review(run, ana, "Yes", "No", cause=cause, **columns)
+    return run
 
 
 class TestPagesOfDecisions:
