@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -25,6 +24,7 @@ from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.form_fields import refusal_in
 from reviews.views.judge import confusion
 from reviews.views.judge.filters import JudgeFilters, load_of_records
+from reviews.views.judge.gold_sets import GoldSetForm
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records, score_text
 from reviews.views.judge.sections import Section
@@ -41,22 +41,11 @@ _COLUMNS = [
 ]
 
 
-class FreezeForm(forms.Form):
-    """The name of a new gold set."""
-
-    use_required_attribute = False
-    name = forms.CharField(
-        label="Name",
-        max_length=gold_sets.NAME_LENGTH,
-        error_messages={"required": "Enter a name for the gold set."},
-    )
-
-
 @form_page
 def gold_page(request: Request, run_pk: int) -> HttpResponse:
     """Measure the judge against a chosen gold set. POST freezes the decisions of the run."""
     filters = load_of_records(request, run_pk)
-    form = FreezeForm(request.POST if request.method == "POST" else None)
+    form = GoldSetForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         with refusal_in(form, InvalidSettings):
             frozen = gold_sets.freeze(scope=filters.scope, name=form.cleaned_data["name"], actor=request.user)

@@ -41,7 +41,11 @@ class GoldSetForm(forms.Form):
     """The name of a gold set."""
 
     use_required_attribute = False
-    name = forms.CharField(label="Name", max_length=gold_sets.NAME_LENGTH)
+    name = forms.CharField(
+        label="Name",
+        max_length=gold_sets.NAME_LENGTH,
+        error_messages={"required": "Enter a name for the gold set."},
+    )
 
 
 @form_page
