@@ -145,11 +145,11 @@ function synchronise(target) {
 function labelSubmit() {
   const submit = one("#submit");
   if (!submit) return;
-  const lacking = missing().length;
+  const lacking = missing();
   const changes = rows().filter(isChanged).length;
   const isOffered = one(".criterion[data-judged]:not([data-judged=''])", form());
-  submit.setAttribute("aria-disabled", String(lacking > 0));
-  one("span", submit).textContent = lacking ? `${counted(lacking, "score")} missing`
+  submit.setAttribute("aria-disabled", String(lacking.length > 0));
+  one("span", submit).textContent = lacking.length ? `${counted(lacking.length, "score")} ${lacking.every(isInvalid) ? "off the scale" : "missing"}`
     : isUntouched() ? submit.dataset.unchanged : submit.dataset.label || (!isOffered ? "Submit & next"
       : changes ? `Submit ${counted(changes, "change")}` : submit.dataset.agree);
 }

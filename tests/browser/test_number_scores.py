@@ -46,7 +46,7 @@ def test_typed_number_within_the_range_overrides_the_judge_with_a_cause(ten: Pag
     )
     press(ten, "1")
     ten.keyboard.type("11")
-    label(ten, "1 score missing")
+    label(ten, "1 score off the scale")
     press(ten, "a")
     assert not Review.objects.exists()
     number.fill("9")
