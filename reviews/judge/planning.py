@@ -10,16 +10,19 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from django.db.models import Sum
 
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Basis, Estimate, Part
 from cognireview.types.runs import Aim, PlannedPart, ReviewPlan
+from reviews.database.statements import fetch_all
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings, load_verdicts
 from reviews.judge.scope import NO_MODEL, JudgeScope
-from reviews.models import Run
+from reviews.models import RecordDay, Run, RunCount
+from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.statistics import clusters, planning
@@ -46,6 +49,16 @@ AIMS: dict[Aim, str] = {
 USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
 _NO_REVIEW = "No blind review yet."
+# Flagged records that left the queue without a review, by cell.
+_CLOSED = """
+    SELECT coalesce(aggregated_score, ''), judge_llm_model, judge_prompt_template_path,
+           coalesce(model_id, ''), count(*)
+    FROM evaluation
+    WHERE run_id = %(run)s AND needs_human_review AND review_id IS NULL
+      AND human_review_status <> ALL(%(queue)s)
+      AND NOT EXISTS (SELECT FROM rating WHERE rating.evaluation_id = evaluation.id)
+    GROUP BY 1, 2, 3, 4
+"""
 # With fewer ratings, the design effect is assumed.
 _FEWEST = 30
 _ASSUMED_DESIGN_EFFECT, _LARGEST_DESIGN_EFFECT = 1.5, 10.0
@@ -135,7 +148,10 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
     if not found.records.cells:
         unknown = records.sentence or "No record has a verdict by the judge."
         return JudgePlan(scope, target, aim, unknown=unknown)
-    return plan_rated(scope, found, target, aim, _reviewed(scope, found.records.cells))
+    cells = found.records.cells
+    reviewed = _reviewed(scope, cells)
+    reviewed += _closed(scope, cells, found.records.sizes - reviewed)
+    return plan_rated(scope, found, target, aim, reviewed)
 
 
 def plan_rated(
@@ -266,6 +282,25 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
         found.append(np.column_stack([places[table.ratings.kind], table.record]))
     of_records = np.unique(np.concatenate(found), axis=0)[:, 0]
     return np.bincount(of_records[of_records >= 0], minlength=len(cells)).astype(np.float64)
+
+
+def _closed(scope: JudgeScope, cells: Sequence[Cell], others: FloatArray) -> FloatArray:
+    """Count the records of each cell that left the queue without a review: decided in a file, or closed.
+
+    Those whose verdict follows from scores are divided among the cells in proportion to their `others`.
+    """
+    closed = np.zeros(len(cells))
+    statuses = RunCount.objects.filter(run=scope.run).exclude(status__in=[*QUEUE_STATUSES, NOT_REQUIRED])
+    done = statuses.aggregate(sum=Sum("evaluations"))["sum"] or 0
+    if done <= (RecordDay.objects.filter(run=scope.run).aggregate(sum=Sum("records"))["sum"] or 0):
+        return closed
+    for verdict, *names, records in fetch_all(_CLOSED, {"run": scope.run.pk, "queue": [*QUEUE_STATUSES]}):
+        chosen = np.array(
+            [cell.is_flagged and [*cell[2:]] == names and verdict in {"", cell.verdict} for cell in cells]
+        )
+        if whole := (others * chosen).sum():
+            closed += others * chosen * min(1.0, records / whole)
+    return np.rint(closed)
 
 
 def _plan_cells(found: RatedRun, reviewed: FloatArray | None) -> PlanCells:

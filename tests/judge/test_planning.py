@@ -10,6 +10,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run, RunCount, User
 from reviews.records.status import NOT_REQUIRED
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.population import count_records, rated, stratum
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +119,19 @@ class TestPlan:
         found = plan_reviews(JudgeScope(run), 0.005)
         assert (part(found, "run").ratings, found.more) == (20, 20)
         assert "with all 20 other records" in found.sentences[0]
+
+    def test_records_that_a_file_decides_cannot_be_planned(self) -> None:
+        """Two of three flagged records are decided in the file. The verdict of one follows from scores."""
+        done = {"human_review_status": "Completed"}
+        run = import_data(
+            file_of(
+                line("a", needs_human_review=True, aggregated_score="Pass", **done),
+                line("b", needs_human_review=True, aggregated_score=None, **done),
+                line("c", needs_human_review=True, aggregated_score="Pass"),
+            )
+        ).target_run
+        found = plan_reviews(JudgeScope(run), 0.05)
+        assert (part(found, "run").records, found.more) == (3, 1)
 
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
         """With few reviews, the assumed design effect may be larger than the real one."""
