@@ -51,46 +51,41 @@ class Progress(NamedTuple):
 
 # The order of runs in lists.
 NEWEST_RUNS = ("-created_at", "-pk")
-_STATUSES = {
-    "queue": list(QUEUE_STATUSES),
-    "done": list(COUNTED_AS_DONE),
-    "not_required": NOT_REQUIRED,
-}
-# The keys and the progress of runs.
-_PROGRESS = """
+# The keys and the progress of runs. Statuses are constants, as Python writes tuples: with parameters, a plan
+# for any statuses can look so expensive that PostgreSQL plans the statement each time for these.
+_PROGRESS = f"""
     SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count AS waiting,
            claimed.count AS claimed, escalated.count AS escalated, counted.done, counted.not_required,
            sampled.count AS sampled
     FROM run
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(evaluations), 0)::bigint AS total,
-               coalesce(sum(evaluations) FILTER (WHERE status = ANY(%(queue)s)), 0)::bigint AS queue,
-               coalesce(sum(evaluations) FILTER (WHERE status = ANY(%(done)s)), 0)::bigint AS done,
-               coalesce(sum(evaluations) FILTER (WHERE status = %(not_required)s), 0)::bigint AS not_required
+               coalesce(sum(evaluations) FILTER (WHERE status IN {QUEUE_STATUSES}), 0)::bigint AS queue,
+               coalesce(sum(evaluations) FILTER (WHERE status IN {COUNTED_AS_DONE}), 0)::bigint AS done,
+               coalesce(sum(evaluations) FILTER (WHERE status = '{NOT_REQUIRED}'), 0)::bigint AS not_required
         FROM run_count WHERE run_count.run_id = run.id
     ) counted
     CROSS JOIN LATERAL (
         SELECT count(*) FROM evaluation e
         WHERE e.run_id = run.id AND e.claimed_by_id IS NOT NULL AND e.claimed_until > now()
-          AND e.human_review_status = ANY(%(queue)s) AND NOT e.is_escalated AND NOT e.claim_is_prefetched
+          AND e.human_review_status IN {QUEUE_STATUSES} AND NOT e.is_escalated AND NOT e.claim_is_prefetched
     ) claimed
     CROSS JOIN LATERAL (
         SELECT count(*) FROM evaluation e
-        WHERE e.run_id = run.id AND e.is_escalated AND e.human_review_status = ANY(%(queue)s)
+        WHERE e.run_id = run.id AND e.is_escalated AND e.human_review_status IN {QUEUE_STATUSES}
     ) escalated
     CROSS JOIN LATERAL (
         SELECT count(*) FROM evaluation e WHERE e.run_id = run.id AND e.is_sampled
     ) sampled
-"""
+"""  # noqa: S608 (constants)
 _PROGRESS_OF_RUNS = f"{_PROGRESS} WHERE run.id = ANY(%(runs)s)"
-# That of one run, whose plan PostgreSQL keeps: it takes longer to plan than to execute. Parameters are those
-# of `progress_values`.
+# That of one run, whose plan PostgreSQL keeps: it takes longer to plan than to execute.
 PROGRESS_OF_RUN = f"{_PROGRESS} WHERE run.id = %(run)s"
 
 
 def run_progress(run: Run) -> Progress:
     """Count the records of a run."""
-    return _progress(PROGRESS_OF_RUN, progress_values(run.pk))[run.pk]
+    return _progress(PROGRESS_OF_RUN, {"run": run.pk})[run.pk]
 
 
 def number_of_records() -> Combinable:
@@ -109,13 +104,8 @@ def count_records(run: Run) -> int:
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
     """Return all of these runs, newest first, each with its counts."""
     found = list(runs.order_by(*NEWEST_RUNS))
-    progress = _progress(_PROGRESS_OF_RUNS, {**_STATUSES, "runs": [run.pk for run in found]})
+    progress = _progress(_PROGRESS_OF_RUNS, {"runs": [run.pk for run in found]})
     return [(run, progress[run.pk]) for run in found]
-
-
-def progress_values(run: int) -> dict[str, Any]:
-    """Return the parameters of `PROGRESS_OF_RUN` for the run with this key."""
-    return {**_STATUSES, "run": run}
 
 
 @prepared_statements()

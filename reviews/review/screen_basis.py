@@ -7,7 +7,7 @@ from reviews.accounts.preferences import FIRST_DECISIONS
 from reviews.database.statements import fetch_all
 from reviews.days import midnight
 from reviews.models import Evaluation, User
-from reviews.queue.progress import PROGRESS_OF_RUN, Progress, progress_values
+from reviews.queue.progress import PROGRESS_OF_RUN, Progress
 
 # Rows that most records do not have are looked for here, and loaded only if there are some.
 _SCREEN = f"""
@@ -49,7 +49,7 @@ class ScreenBasis(NamedTuple):
 def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) -> ScreenBasis:
     """Load the basis of a screen. "Today" begins at midnight in the time zone of `now`."""
     values: dict[str, Any] = {
-        **progress_values(evaluation.run_id),
+        "run": evaluation.run_id,
         "reviewer": reviewer.pk,
         "evaluation": evaluation.pk,
         "most": FIRST_DECISIONS,

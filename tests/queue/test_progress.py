@@ -1,12 +1,21 @@
 """Counts of a run's records by state, and of its queue for one reviewer."""
 
+import re
+
 import pytest
 from django.db.models import Q
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from reviews.queue.progress import Progress, ReviewerProgress, all_progress, reviewer_progress, run_progress
+from reviews.queue.progress import (
+    PROGRESS_OF_RUN,
+    Progress,
+    ReviewerProgress,
+    all_progress,
+    reviewer_progress,
+    run_progress,
+)
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim, evaluations
@@ -61,6 +70,9 @@ class TestProgress:
         send_to_a_lead(evaluation, ana)
         Evaluation.objects.filter(pk=evaluation.pk).update(human_review_status="Completed")
         assert run_progress(run) == Progress(1, waiting=0, claimed=0, escalated=0, done=1, not_required=0)
+
+    def test_statement_whose_plan_is_kept_has_only_the_run_as_a_parameter(self) -> None:
+        assert {*re.findall(r"%\((\w+)\)s", PROGRESS_OF_RUN)} == {"run"}
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_progress_of_all_runs_comes_newest_first_in_two_queries(

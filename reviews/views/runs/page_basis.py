@@ -7,7 +7,7 @@ from typing import NamedTuple
 from reviews.database.compiled_queries import CompiledStatement, with_constants
 from reviews.http.request import Request
 from reviews.models import Run
-from reviews.queue.progress import PROGRESS_OF_RUN, Progress, progress_values
+from reviews.queue.progress import PROGRESS_OF_RUN, Progress
 from reviews.views.access import RUN, load_run
 
 _BASIS = """
@@ -54,7 +54,7 @@ def load_with_basis(request: Request, pk: int) -> tuple[Run, PageBasis]:
     """Return a run as `load_run` does, and the basis of its page."""
 
     def load(key: int) -> Run | None:
-        found = _statement().rows({**progress_values(key), "reader": request.user.pk})
+        found = _statement().rows({"run": key, "reader": request.user.pk})
         return next(iter(found), None)
 
     run = load_run(request, pk, load=load)
