@@ -84,7 +84,7 @@ def list_records(
         after=after,
         known=known,
         size=limit,
-        has_scores=True,
+        for_api=True,
     )
     rubric = run_rubric(found)
     rows = [shapes.evaluation_out(row, rubric, is_hidden=row.pk in page.hidden) for row in page.rows]

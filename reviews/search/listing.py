@@ -32,16 +32,16 @@ from reviews.search.sort_orders import DEFAULT_SORT, SORTS, Cursor, SortOrder
 from reviews.search.verdicts import with_judged_scores
 
 PAGE_SIZE = 50
-_PEOPLE = ("claimed_by", "assigned_to", "review__reviewer")
-# The columns that pages and the API show. Reading another one costs a query for each row.
+# The columns that the page and the API show. Reading another one costs a query for each row.
 _LISTED = (
-    *("run", "evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path"),
-    *("aggregated_score", "review_reasons", "human_review_status", "human_reviewer_id"),
-    *("human_review_timestamp", "human_corrected_scores", "created_at", "claimed_by", "claimed_until"),
+    *("run", "evaluation_id", "task_id", "model_id", "judge_llm_model", "aggregated_score", "review_reasons"),
+    *("human_review_status", "human_reviewer_id", "human_corrected_scores", "claimed_by", "claimed_until"),
     *("claim_is_prefetched", "assigned_to", "priority", "due_on", "is_escalated", "is_outdated"),
-    *("version", "updated_at", "review__reviewer", "review__submitted_at"),
-    *(f"{path}__{name}" for path in _PEOPLE for name in ("username", "first_name", "last_name")),
 )
+# Those that only one of them shows, and the people whose names each of them shows.
+_OF_PAGE, _PEOPLE = ("review__submitted_at",), ("claimed_by", "assigned_to", "review__reviewer")
+_OF_API = ("judge_prompt_template_path", "human_review_timestamp", "created_at", "version", "updated_at")
+_PEOPLE_OF_API = ("claimed_by", "assigned_to")
 # Matches are counted up to this number, and sorted if there are no more.
 MAX_COUNTED = 10_000
 # If there are probably more, they are counted only up to this number.
@@ -148,12 +148,13 @@ def load_page(
     after: str = "",
     known: int | None = None,
     size: int | None = None,
-    has_scores: bool = False,
+    for_api: bool = False,
 ) -> RecordPage:
     """Load a page of the records that a reader finds by filters, in one of `SORTS`.
 
     An invalid cursor in `after` gives the first page. `known` is the number of matches, if already counted.
-    With `has_scores`, all records have the judge's scores: see `with_judged_scores`. Raises `QueryTooSlow`.
+    With `for_api`, records have the columns that the API shows, with the judge's scores of all of them (see
+    `with_judged_scores`), and otherwise those of the page. Raises `QueryTooSlow`.
     """
     order, size = SORTS[sort], size or PAGE_SIZE
     cursor = order.parse_cursor(after)
@@ -161,7 +162,7 @@ def load_page(
         known = None
     total, counted = known, MAX_COUNTED
     if known is not None and not filters:
-        walk = _walk_of_everything(sort, size + 1, is_after=cursor is not None, has_scores=has_scores)
+        walk = _walk_of_everything(sort, size + 1, is_after=cursor is not None, for_api=for_api)
         # The page is the next entries of an index: one query without a time limit.
         with prepared_statements():
             rows = _load(run, walk, run=run.pk, **dict(zip(order.places, cursor or (), strict=False)))
@@ -173,7 +174,7 @@ def load_page(
                 if found.few is None
                 else run.evaluations.filter(pk__in=_first_keys(order, found.few, cursor, size))
             )
-            shown = _ordered(matching, order, has_scores=has_scores)[: size + 1]
+            shown = _ordered(matching, order, for_api=for_api)[: size + 1]
             rows = _load(run, CompiledQuery(lambda: shown))
         total, counted = found.total, found.counted
     page = split_page(rows, size, lambda listed: order.cursor(listed.create()))
@@ -209,16 +210,14 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
 
 
 @lru_cache(maxsize=64)  # for each size
-def _walk_of_everything(
-    sort: str, size: int, *, is_after: bool, has_scores: bool
-) -> CompiledQuery[Evaluation]:
+def _walk_of_everything(sort: str, size: int, *, is_after: bool, for_api: bool) -> CompiledQuery[Evaluation]:
     """Return the query for records of the parameter `run`, after the cursor in the parameters `place_...`."""
     order = SORTS[sort]
 
     def build() -> QuerySet[Evaluation]:
         rows = Evaluation.objects.filter(run=parameter("run"))
         after = order.after_expressions(map(parameter, order.places))
-        return _ordered(rows.filter(after) if is_after else rows, order, has_scores=has_scores)[:size]
+        return _ordered(rows.filter(after) if is_after else rows, order, for_api=for_api)[:size]
 
     return CompiledQuery(build)
 
@@ -281,11 +280,13 @@ def _after(matching: QuerySet[Evaluation], order: SortOrder, cursor: Cursor | No
     return matching if cursor is None else matching.filter(order.after(cursor))
 
 
-def _ordered(rows: QuerySet[Evaluation], order: SortOrder, *, has_scores: bool) -> QuerySet[Evaluation]:
+def _ordered(rows: QuerySet[Evaluation], order: SortOrder, *, for_api: bool) -> QuerySet[Evaluation]:
     """Sort the rows, and load the columns that a page shows."""
-    rows = with_judged_scores(rows.annotate(**order.places), of_all=has_scores)
+    rows = with_judged_scores(rows.annotate(**order.places), of_all=for_api)
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
-    return rows.select_related(*_PEOPLE).only(*_LISTED)
+    columns, people = (_OF_API, _PEOPLE_OF_API) if for_api else (_OF_PAGE, _PEOPLE)
+    names = (f"{one}__{name}" for one in people for name in ("username", "first_name", "last_name"))
+    return rows.select_related(*people).only(*_LISTED, *columns, *people, *names)
 
 
 def matching_records(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
@@ -332,4 +333,4 @@ def neighbour_in_file(evaluation: Evaluation, *, forward: bool) -> int | None:
     order = replace(SORTS["file"], descends=not forward)
     place = (evaluation.first_import_id, evaluation.first_line)
     rows = _after(evaluation.run.evaluations.all(), order, place)
-    return _ordered(rows, order, has_scores=False).values_list("pk", flat=True).first()
+    return _ordered(rows, order, for_api=False).values_list("pk", flat=True).first()

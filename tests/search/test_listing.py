@@ -101,7 +101,7 @@ class TestOrder:
         records = run.evaluations.filter(order.only)
         first = records.annotate(**order.places)[0]
         after = listing._after(records, order, order.parse_cursor(order.cursor(first)))
-        ordered = listing._ordered(after, order, has_scores=True)
+        ordered = listing._ordered(after, order, for_api=True)
         execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")
         plan = ordered[:50].explain()
