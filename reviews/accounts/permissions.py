@@ -127,7 +127,7 @@ def check(user: User, codename: str) -> None:
 
 
 def can(user: User, codename: str) -> bool:
-    return not denial_reason(user, codename)
+    return user.has_perm(f"reviews.{codename}")
 
 
 def people_in(run: Run) -> QuerySet[User]:

@@ -162,12 +162,12 @@ def cache_figures(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     Its arguments are hashable, and nobody changes its result, which may state how much it holds as `held`.
     Within a transaction that may have changed the run itself, it always computes.
     """
-    return _decorate(compute, _if_unchanged, lambda scope: _part(scope.run, "whole"))
+    return _decorate(compute, lambda scope: _part(scope.run, "whole"))
 
 
 def cache_counts(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     """Do the same for a function that reads the counts of a run's records alone."""
-    return _decorate(compute, _if_unchanged, lambda scope: _part(scope.run, "of_counts"))
+    return _decorate(compute, lambda scope: _part(scope.run, "of_counts"))
 
 
 def cache_by_record(
@@ -183,7 +183,7 @@ def cache_by_record(
             return None
         return load_again(entry.value, records, scope, *args, **options) if records else entry.value
 
-    return lambda compute: _decorate(compute, renew, lambda scope: _look(scope.run))
+    return lambda compute: _decorate(compute, lambda scope: _look(scope.run), renew)
 
 
 def cache_records(
@@ -195,11 +195,7 @@ def cache_records(
         states = tuple(_part(scope.run, "of_records") for scope in scopes)
         return None if None in states else states
 
-    return _decorate(compute, _if_unchanged, look)
-
-
-def _if_unchanged(entry: _Entry, state: object, /, *_args: Any, **_options: Any) -> Any:
-    return entry.value if entry.state == state else None
+    return _decorate(compute, look)
 
 
 def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashable:
@@ -210,9 +206,11 @@ def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashab
 
 def _decorate(
     compute: Callable[Concatenate[_F, _P], _T],
-    renew: Callable[Concatenate[_Entry, _S, _F, _P], _T | None],
     look: Callable[[_F], _S | None],
+    renew: Callable[Concatenate[_Entry, _S, _F, _P], _T | None] | None = None,
 ) -> Callable[Concatenate[_F, _P], _T]:
+    """Keep the results of `compute`. `renew` derives one of a changed state from that of an earlier state."""
+
     @wraps(compute)
     def cached(scope: _F, /, *args: _P.args, **options: _P.kwargs) -> _T:
         # Read before the figures: a later change then makes another state.
@@ -221,7 +219,9 @@ def _decorate(
             return compute(scope, *args, **options)
         key = compute, scope, args, tuple(options.items())
         known = _cache.find(key)
-        value = renew(known, state, scope, *args, **options) if known else None
+        if known and known.state == state:
+            return cast(_T, known.value)
+        value = renew(known, state, scope, *args, **options) if known and renew else None
         if value is None:
             value = compute(scope, *args, **options)
         _cache.add(key, state, value)
