@@ -35,9 +35,14 @@ def format_html(template: str, *values: object, **named: object) -> SafeString:
     )
 
 
-def join_html(parts: Iterable[SafeString]) -> SafeString:
-    """Join HTML without a separator."""
-    return SafeString("".join(parts))
+def join_html(parts: Iterable[SafeString], separator: object = "") -> SafeString:
+    """Join HTML with an escaped separator."""
+    return SafeString(escape(separator).join(parts))
+
+
+def split_html(html: SafeString, mark: SafeString) -> tuple[SafeString, ...]:
+    """Split HTML at each mark."""
+    return tuple(map(SafeString, html.split(mark)))
 
 
 def format_html_join(separator: str, template: str, rows: Iterable[Sequence[object]]) -> SafeString:

@@ -50,9 +50,14 @@ def _key_map(keys: tuple[tuple[str, str], ...]) -> SafeString:
 @register.simple_tag
 def all_commands(user: User) -> tuple[preferences.Command, ...]:
     """Return every command; the keys are empty if shortcuts are off."""
-    keys = preferences.active_keys(user)
+    return _all_commands(tuple(preferences.active_keys(user).items()))
+
+
+@lru_cache(maxsize=512)
+def _all_commands(keys: tuple[tuple[str, str], ...]) -> tuple[preferences.Command, ...]:
+    known = dict(keys)
     return tuple(
-        preferences.Command(name, keys.get(name, ""), title) for name, _, title in preferences.COMMANDS
+        preferences.Command(name, known.get(name, ""), title) for name, _, title in preferences.COMMANDS
     )
 
 

@@ -7,8 +7,9 @@ from django import template
 from django.template.context import RequestContext
 from django.template.loader import render_to_string
 from django.urls import resolve, reverse
+from django.utils.safestring import SafeString
 
-from cognireview.web.markup import format_html
+from cognireview.web.markup import format_html, join_html
 from reviews.accounts import permissions
 from reviews.http import places
 from reviews.inbox.items import Inbox, Waiting, count_up_to
@@ -18,6 +19,18 @@ from reviews.review import answers
 
 register = template.Library()
 
+# Formatted in Python, because almost every page has another breadcrumb.
+_BREADCRUMB = """
+<nav class="breadcrumb" aria-label="Breadcrumb">
+  <ol>
+    {}
+    <li aria-current="page">{}</li>
+  </ol>
+</nav>
+"""
+_ABOVE, _ABOVE_WITHOUT_PAGE = '<li><a href="{1}">{0}</a></li>', "<li><span>{}</span></li>"
+_NOTHING = format_html("")
+_HEADING = '<h1 id="heading" tabindex="-1" data-focus{}>{}</h1>'
 # The largest number of waiting items that is shown, and counted, on every page.
 _MOST_SHOWN = 999
 
@@ -51,6 +64,7 @@ class Navigation(NamedTuple):
     is_search: bool
     #: Whether the person may have unread answers, perhaps in a run that they may no longer see.
     may_have_answers: bool
+    is_reviewer: bool
 
 
 @register.simple_tag(takes_context=True)
@@ -110,6 +124,7 @@ def _navigation(
         is_own=is_own,
         is_search=here == "palette",
         may_have_answers=may_have_answers,
+        is_reviewer=is_reviewer,
     )
 
 
@@ -139,8 +154,8 @@ def inbox_strip(context: RequestContext) -> str:
     return render_to_string("includes/inbox_strip.html", {"place": place}) if place else ""
 
 
-@register.inclusion_tag("includes/answers.html", takes_context=True)
-def unread_answers(context: RequestContext) -> dict[str, Any]:
+@register.simple_tag(takes_context=True)
+def unread_answers(context: RequestContext) -> str:
     """Show the answers of leads that the reader has not read yet (one query, or two).
 
     No query on a review screen (`basis`) or with a navigation (`shell`) that has found none.
@@ -148,7 +163,8 @@ def unread_answers(context: RequestContext) -> dict[str, Any]:
     known = (context.get(name) for name in ("basis", "shell"))
     has_none = any(one is not None and not one.may_have_answers for one in known)
     found = [] if has_none else answers.unread_answers(context["request"].user)
-    return {"answers": found, "csrf_token": context["csrf_token"]}
+    shown = {"answers": found, "csrf_token": context["csrf_token"]}
+    return render_to_string("includes/answers.html", shown) if found else ""
 
 
 @register.inclusion_tag("includes/own_questions.html", takes_context=True)
@@ -157,7 +173,7 @@ def own_questions(context: RequestContext) -> dict[str, Any]:
     return {"questions": answers.own_questions(context["request"].user)[: answers.LISTED]}
 
 
-@register.inclusion_tag("includes/breadcrumb.html", takes_context=True)
+@register.simple_tag(takes_context=True)
 def breadcrumb(
     context: RequestContext,
     name: str = "",
@@ -166,18 +182,30 @@ def breadcrumb(
     link: str = "",
     heading: bool = False,
     described_by: str = "",
-) -> dict[str, Any]:
+) -> SafeString:
     """Show the breadcrumb of the page, or of the page with a name. See `places.breadcrumb`.
 
     With `heading`, the current page is the `h1`; the element with the id `described_by` describes it.
     """
     crumbs = places.breadcrumb(name or _page_name(context["request"]), context, above=above, link=link)
-    return {
-        "crumbs": crumbs[:-1],
-        "here": crumbs[-1].title if crumbs else "",
-        "is_heading": heading,
-        "described_by": described_by,
-    }
+    return format_breadcrumb(crumbs, is_heading=heading, described_by=described_by)
+
+
+def format_breadcrumb(
+    crumbs: list[places.Crumb], *, is_heading: bool = False, described_by: str = ""
+) -> SafeString:
+    """Return the HTML of a breadcrumb; nothing without crumbs. The last one is the current page."""
+    if not crumbs:
+        return _NOTHING
+    *above, here = crumbs
+    links = (format_html(_ABOVE if one.url else _ABOVE_WITHOUT_PAGE, one.title, one.url) for one in above)
+    described = format_html(' aria-describedby="{}"', described_by) if described_by else _NOTHING
+    shown = (
+        format_html(_HEADING, described, here.title)
+        if is_heading
+        else format_html("<span>{}</span>", here.title)
+    )
+    return format_html(_BREADCRUMB, join_html(links), shown)
 
 
 def _page_name(request: Any) -> str:

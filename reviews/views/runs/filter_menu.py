@@ -71,12 +71,12 @@ class Finder(NamedTuple):
     #: The text of the search field.
     text: str
     #: Sentences about text that was not understood.
-    problems: list[str]
-    chips: list[Chip]
+    problems: tuple[str, ...]
+    chips: tuple[Chip, ...]
     #: The query string of the list with its menu.
     menu_query: str
     #: The active filters as hidden fields of a form, without the words of the search field.
-    kept: list[tuple[str, str]]
+    kept: tuple[tuple[str, str], ...]
 
 
 class RunValues(NamedTuple):
@@ -123,24 +123,24 @@ def finder(run: Run, entered: EnteredFilters) -> Finder:
     others = [pair for pair in view.filters.values if pair[1] not in in_field or pair[0] != "q"]
     return Finder(
         text=entered.text if entered.problems else query_text.format_words(in_field),
-        problems=entered.problems,
-        chips=_chips(run, view, others),
+        problems=tuple(entered.problems),
+        chips=tuple(_chips(run, view, others)),
         menu_query="&".join(filter(None, [view.query(), _OPEN])),
-        kept=others,
+        kept=tuple(others),
     )
 
 
-def menu(run: Run, progress: Progress, view: RecordList) -> list[MenuFilter]:
+def menu(run: Run, progress: Progress, view: RecordList) -> tuple[MenuFilter, ...]:
     """Return the menu of a list."""
     values = _values_in(run)
     offered, counts = _offered(run, values), _counts(run, values, progress)
-    return [
+    return tuple(
         _menu_filter(
             name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))
         )
         for name in NAMES
         if (options := offered.get(name, [])) or FILTERS[name].typed
-    ]
+    )
 
 
 def _fixed() -> dict[str, list[FilterOption]]:

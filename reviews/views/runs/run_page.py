@@ -1,5 +1,6 @@
 """The page of a run: its progress, records and imports."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -9,13 +10,14 @@ from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from reviews.accounts.permissions import can
+from reviews.accounts.permissions import can, denial_reason
+from reviews.accounts.preferences import active_key
 from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
-from reviews.models import Run
+from reviews.models import Run, User
 from reviews.queue.progress import Progress
 from reviews.search import indexing, listing, saved_views, totals
-from reviews.search.filters import FILTERS
+from reviews.search.filters import FILTERS, Filters
 from reviews.search.listing import RecordList
 from reviews.search.sort_orders import SORTS
 from reviews.views.runs import filter_menu
@@ -25,6 +27,40 @@ from reviews.views.runs.page_basis import PageBasis, load_with_basis
 from reviews.views.runs.rows import rows_of
 
 _SORTS = tuple((name, order.title) for name, order in SORTS.items())
+_CHANGES = tuple(ACTIONS.items())
+
+
+class RunActions(NamedTuple):
+    """The actions on a run."""
+
+    #: The key and the name of the run.
+    run: int
+    name: str
+    is_restricted: bool
+    is_archived: bool
+    #: Whether records wait or are claimed.
+    has_work: bool
+    has_records: bool
+    #: The sentence that denies an export to the reader; empty if it is allowed.
+    export_refusal: str
+    #: Whether the reader is a lead, and whether they may change the settings.
+    is_lead: bool
+    may_configure: bool
+    #: The key that starts a review; empty if shortcuts are off.
+    start_key: str
+
+
+class ViewEntry(NamedTuple):
+    """A saved view in the list of a run."""
+
+    pk: int
+    name: str
+    query: str
+    is_shared: bool
+    #: The name of the other person who shared it; empty for the reader's own views.
+    shared_by: str
+    #: Whether the reader may remove it.
+    is_removable: bool
 
 
 class StatusTab(NamedTuple):
@@ -56,12 +92,13 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     menu = filter_menu.menu(run, progress, view) if filter_menu.MENU in request.GET else None
     context: dict[str, Any] = {"run": run, "progress": progress, "view": view, "menu": menu}
     if menu is not None and part_only:
-        return _varying(render(request, "runs/filter_menu.html", context))
+        shown = {"run": run.pk, "menu": menu, "sort": view.sort, "values": view.filters.values}
+        return _varying(render(request, "runs/filter_menu.html", shown))
     context |= _list(request, run, view, basis)
     context["finder"] = filter_menu.finder(run, entered)
     if part_only:
         response = render(request, "runs/run_page.html#evaluations", context)
-        response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
+        response.headers["HX-Push-Url"] = _address(run, view.query(after=request.GET.get("after", "")))
     else:
         response = render(request, "runs/run_page.html", context | _around(request, run, basis))
     return _varying(response)
@@ -89,47 +126,82 @@ def _list(request: Request, run: Run, view: RecordList, basis: PageBasis) -> dic
     uncovered = indexing.unindexed_count(run) if view.needs_index else 0
     is_lead = can(request.user, "lead_review")
     selects = is_lead and not run.archived_at
+    address, query, filtered = _address(run, ""), view.query(), view.filters.query_string
     return {
         "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
-        "query": view.query(),
-        "filtered": view.filters.query_string,
+        "query": query,
+        "filtered": filtered,
         "page": page,
         "rows": rows_of(page, run, request.user, selects=selects) if page else "",
-        "next": view.query(after=page.after) if page and page.after else "",
+        "first": f"{address}?{query}" if after else "",
+        "next": f"{address}?{view.query(after=page.after)}" if page and page.after else "",
         "after": after,
-        "tabs": _tabs(view, progress),
+        "tabs": _tabs(view.filters, view.sort, progress),
         "sorts": _SORTS,
         "filter_names": filter_menu.NAMES,
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
-        "change_query": urlencode({"list": view.filters.query_string}),
-        "views": saved_views.load_visible(run, request.user) if basis.has_views else [],
+        "change_query": urlencode({"list": filtered}),
+        "views": _views(run, request.user, is_lead=is_lead) if basis.has_views else (),
         "is_lead": is_lead,
         "selects": selects,
-        "actions": tuple(ACTIONS.items()),
+        "changes": _CHANGES,
     }
+
+
+def _views(run: Run, reader: User, *, is_lead: bool) -> tuple[ViewEntry, ...]:
+    return tuple(
+        ViewEntry(
+            view.pk,
+            view.name,
+            view.query,
+            view.is_shared,
+            "" if view.owner == reader else view.owner.name,
+            view.owner == reader or is_lead,
+        )
+        for view in saved_views.load_visible(run, reader)
+    )
 
 
 def _around(request: Request, run: Run, basis: PageBasis) -> dict[str, Any]:
     """Return the context of the page around the list."""
+    reader = request.user
     return {
+        "actions": _actions(run, basis.progress, reader),
         "imports": basis.imports,
-        "may_import": can(request.user, "import_file"),
-        "may_export": can(request.user, "export_run"),
-        "conflicts": basis.conflicts if can(request.user, "resolve_conflict") else 0,
-        "card": judge_card(run) if can(request.user, "lead_review") else None,
+        "may_import": can(reader, "import_file"),
+        "may_export": can(reader, "export_run"),
+        "conflicts": basis.conflicts if can(reader, "resolve_conflict") else 0,
+        "card": judge_card(run) if can(reader, "lead_review") else None,
     }
 
 
-def _tabs(view: RecordList, progress: Progress) -> tuple[StatusTab, ...]:
-    sizes, current = totals.status_sizes(progress), view.filters.values_of("status")
+def _actions(run: Run, progress: Progress, reader: User) -> RunActions:
+    return RunActions(
+        run=run.pk,
+        name=run.name,
+        is_restricted=run.is_restricted,
+        is_archived=run.archived_at is not None,
+        has_work=bool(progress.waiting or progress.claimed),
+        has_records=bool(progress.total),
+        export_refusal=denial_reason(reader, "export_run"),
+        is_lead=can(reader, "lead_review"),
+        may_configure=can(reader, "configure_run"),
+        start_key=active_key(reader, "start"),
+    )
+
+
+@lru_cache(maxsize=64)
+def _tabs(filters: Filters, sort: str, progress: Progress) -> tuple[StatusTab, ...]:
+    view, sizes = RecordList(filters, sort), totals.status_sizes(progress)
+    current = filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
     return tuple(
         StatusTab(
             value,
             title,
             sizes.get(value),
-            view.query(view.filters.with_only("status", value)),
+            view.query(filters.with_only("status", value)),
             current == ([value] if value else []),
         )
         for value, title in titles.items()

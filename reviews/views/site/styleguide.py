@@ -17,6 +17,7 @@ from reviews.http.places import Crumb
 from reviews.http.request import Request
 from reviews.models import User
 from reviews.statistics.intervals import undefined
+from reviews.templatetags.navigation import format_breadcrumb
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.tables import share
 
@@ -61,7 +62,9 @@ def styleguide(request: Request) -> HttpResponse:
         "colours": _tokens("^(light-dark|#|rgb)"),
         "spaces": _tokens("rem", prefix="space"),
         "texts": _tokens("rem", prefix="text"),
-        "crumbs": [Crumb("Runs", "/"), Crumb("Algebra", "/")],
+        "breadcrumb": format_breadcrumb(
+            [Crumb("Runs", "/"), Crumb("Algebra", "/"), Crumb("Task 5500 · o1", "")]
+        ),
         "toasts": [Message(messages.SUCCESS, "Saved."), Message(messages.ERROR, "Not saved: try again.")],
         "plot": _EXAMPLE_PLOT,
         "now": timezone.now(),

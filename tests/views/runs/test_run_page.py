@@ -1,5 +1,6 @@
 """The page of a run: records by status, claims, filters and imports."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
@@ -15,6 +16,7 @@ from reviews.days import today
 from reviews.models import Evaluation, Reveal, Run, UnindexedImport, User
 from reviews.queue import claims
 from reviews.search import listing
+from reviews.templatetags import cached_parts
 from tests.support.factories import EvaluationFactory, ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
@@ -326,6 +328,21 @@ def test_imports_of_the_run_are_listed(as_ana: Client, run: Run) -> None:
     page = text(as_ana.get(address(run)))
     assert reverse("import", args=[source.pk]) in page
     assert "75 lines, 2 rejected" in page
+
+
+def test_parts_of_the_page_are_rendered_once(as_lea: Client, run: Run) -> None:
+    source = ImportFactory.create(run=run)
+    EvaluationFactory.create(run=run, first_import=source)
+    pages, rendered = [], []
+    for _ in range(2):
+        pages.append(text(as_lea.get(address(run))))
+        rendered.append(cached_parts._render.cache_info().misses)
+    assert rendered[0] == rendered[1]
+    assert len({*map(_without_tokens, pages)}) == 1
+
+
+def _without_tokens(page: str) -> str:
+    return re.sub(r"[A-Za-z0-9]{64}", "", page)
 
 
 @pytest.mark.slow
