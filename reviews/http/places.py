@@ -1,5 +1,6 @@
 """The pages of the site as a tree, for the navigation and the breadcrumb, by the names of their URLs."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from django.urls import reverse
@@ -197,7 +198,9 @@ def breadcrumb(name: str, context: Variables, *, above: str = "", link: str = ""
         place = PLACES[parent]
         subject = _subject(place, context)
         if subject or not place.subject:
-            crumbs.insert(0, Crumb(_title(place, subject), link or _url(parent, subject)))
+            crumbs.insert(
+                0, Crumb(_title(place, subject), link or _url(parent, subject.pk if subject else None))
+            )
         parent, link = place.parent, ""
     return crumbs if len(crumbs) > 1 else []
 
@@ -206,10 +209,9 @@ def _subject(place: Place, context: Variables) -> Any:
     return run_in(context) if place.subject == "run" else context.get(place.subject)
 
 
-def _url(name: str, subject: Any) -> str:
-    if name == ADMIN:
-        return ""
-    return reverse(name, args=[subject.pk] if subject else [])
+@lru_cache(maxsize=4096)
+def _url(name: str, key: Any) -> str:
+    return "" if name == ADMIN else reverse(name, args=[key] if key else [])
 
 
 def _title(place: Place, subject: Any) -> str:

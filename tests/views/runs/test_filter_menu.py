@@ -30,7 +30,7 @@ def _empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure_cache, "_cache", figure_cache._Cache())
 
 
-def shown_menu() -> list[MenuFilter]:
+def shown_menu() -> tuple[MenuFilter, ...]:
     """Return the menu of the only run with a filter by model."""
     run, reader = Run.objects.get(), User.objects.get(username="ana")
     entered = filter_menu.read(run, reader, QueryDict("model=o1"))
