@@ -4,7 +4,7 @@ A request hides the run at once. A job then deletes the records in parts, each i
 stopped job continues where it ended. The functions in `run_deletion.sql` do the work.
 """
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
@@ -12,6 +12,7 @@ from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
+from reviews.database.statements import execute, fetch_value
 from reviews.models import Export, Run, User
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
@@ -76,13 +77,11 @@ def delete_next_part() -> bool:
             return False
         # Jobs may still index its records.
         locks.acquire(Lock.INDEXING)
-        with connection.cursor() as cursor:
-            cursor.execute(_CHECK_AT_ONCE)
-            cursor.execute("SELECT delete_run_records(%s, %s)", [run.pk, RECORDS_PER_PART])
-            (deleted,) = cursor.fetchone()
-            if deleted:
-                events.record("delete records", actor=None, run=run, records=deleted)
-            elif is_empty:
-                cursor.execute("SELECT delete_run(%s)", [run.pk])
-                events.record("run deleted", actor=None, run=run)
+        execute(_CHECK_AT_ONCE)
+        deleted = fetch_value("SELECT delete_run_records(%s, %s)", [run.pk, RECORDS_PER_PART])
+        if deleted:
+            events.record("delete records", actor=None, run=run, records=deleted)
+        elif is_empty:
+            execute("SELECT delete_run(%s)", [run.pk])
+            events.record("run deleted", actor=None, run=run)
         return True

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from django.db import connection
 from django.db.models import Count, Min, Q, QuerySet
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Run
 from reviews.search import terms
 from reviews.search.filters import FILTERS, Filters
@@ -94,7 +94,6 @@ def reading_in_order() -> Iterator[None]:
 
     It would find all matches first if it expects fewer of them.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_SET, ["off", [*_FOR_ALL_MATCHES]])
-        yield
-        cursor.execute(_SET, ["on", [*_FOR_ALL_MATCHES]])
+    execute(_SET, ["off", [*_FOR_ALL_MATCHES]])
+    yield
+    execute(_SET, ["on", [*_FOR_ALL_MATCHES]])

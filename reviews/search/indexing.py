@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.database.statements import execute, fetch_one
+from reviews.database.statements import execute, fetch_value
 from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, UnindexedImport
 from reviews.queue import progress
 from reviews.records.verdict import VERDICT_OF_LEVEL
@@ -182,19 +182,18 @@ def _analyse(records: int) -> None:
     """
     if records <= MAX_RECORDS_UNANALYSED:
         return
-    (indexed,) = fetch_one(_INDEXED_RECORDS) or (-1,)
+    indexed = fetch_value(_INDEXED_RECORDS)
     is_small = records <= indexed * GROWTH_LEFT_TO_AUTOVACUUM
-    with connection.cursor() as cursor:
-        # Otherwise any import would take as long as one of 30,000 records, which ANALYZE reads.
-        index = "evaluation_facets (run_id)" if is_small else "evaluation_facets, evaluation_words"
-        cursor.execute(f"ANALYZE {index}")
-        if records > MAX_RECORDS_LEFT_TO_AUTOVACUUM:
-            cursor.execute("ANALYZE evaluation")
-        else:
-            # A sample of 3,000 rows, which takes a sixth of the time.
-            cursor.execute("SET LOCAL default_statistics_target = 10")
-            cursor.execute(f"ANALYZE evaluation ({_SELECTED_BY})")
-            cursor.execute("SET LOCAL default_statistics_target = DEFAULT")
+    # Otherwise any import would take as long as one of 30,000 records, which ANALYZE reads.
+    index = "evaluation_facets (run_id)" if is_small else "evaluation_facets, evaluation_words"
+    execute(f"ANALYZE {index}")
+    if records > MAX_RECORDS_LEFT_TO_AUTOVACUUM:
+        execute("ANALYZE evaluation")
+    else:
+        # A sample of 3,000 rows, which takes a sixth of the time.
+        execute("SET LOCAL default_statistics_target = 10")
+        execute(f"ANALYZE evaluation ({_SELECTED_BY})")
+        execute("SET LOCAL default_statistics_target = DEFAULT")
 
 
 def _update_counts(run: Run) -> None:
@@ -225,9 +224,8 @@ def _index(source: Import, records: QuerySet[Evaluation]) -> int:
     if not entries:
         return 0
     words = [{"id": entry.key, "words": [word.decode() for word in entry.words]} for entry in entries]
-    with connection.cursor() as cursor:
-        cursor.execute(_PUT_FACETS, [facets_as_json(entries).decode()])
-        cursor.execute(_PUT_WORDS, [_json(words)])
+    execute(_PUT_FACETS, [facets_as_json(entries).decode()])
+    execute(_PUT_WORDS, [_json(words)])
     add_options(source.target_run, {facet for entry in entries for facet in entry.facets.options})
     return len(entries)
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Sum
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_value
+from reviews.database.statements import execute, fetch_value
 from reviews.models import Evaluation, Run, Stratum, StratumCount
 from reviews.records.status import NOT_REQUIRED
 from reviews.search.facets import NO_VERDICT, READ_VERDICT
@@ -120,11 +120,10 @@ def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
         "read_verdicts": [*read],
         "not_required": NOT_REQUIRED,
     }
-    with connection.cursor() as cursor:
-        # Two imports that end together take turns.
-        cursor.execute("SELECT FROM run WHERE id = %(run)s FOR NO KEY UPDATE", values)
-        for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FACETS, _COUNT_FACETS):
-            cursor.execute(statement, values)
+    # Two imports that end together take turns.
+    execute("SELECT FROM run WHERE id = %(run)s FOR NO KEY UPDATE", values)
+    for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FACETS, _COUNT_FACETS):
+        execute(statement, values)
 
 
 @prepared_statements()
