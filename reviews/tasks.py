@@ -16,6 +16,7 @@ from procrastinate.middleware import TaskMiddleware
 from cognireview.operations import disk_full, outage
 from cognireview.operations.redacted_errors import describe
 from reviews.audit import chain_checks, log
+from reviews.database.locks import is_deadlock
 from reviews.exports import jobs as export_jobs
 from reviews.imports import importer
 from reviews.imports import jobs as import_jobs
@@ -31,7 +32,7 @@ from reviews.webhooks import deliveries
 
 
 class DatabaseAway(Exception):
-    """A job lost its database and is restarted."""
+    """A job lost its database or its transaction, and is restarted."""
 
 
 def _close_connections(call_next: Callable[[], Any], _context: JobContext, _worker: object) -> Any:
@@ -49,11 +50,11 @@ _RESTART = RetryStrategy(retry_exceptions={JobAborted, DatabaseAway})
 
 @contextmanager
 def _restart_after_outage() -> Iterator[None]:
-    """Raise `DatabaseAway` for an outage, so the job is restarted. Other errors fail the job."""
+    """Raise `DatabaseAway` for an outage or a deadlock, so the job is restarted. Other errors fail it."""
     try:
         yield
     except Exception as error:
-        if outage.is_outage(error):
+        if outage.is_outage(error) or is_deadlock(error):
             raise DatabaseAway from error
         raise
 

@@ -52,11 +52,12 @@ def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_job_is_restarted_after_an_outage(
-    name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [errors.AdminShutdown, errors.DeadlockDetected])
+def test_job_is_restarted_after_an_outage_or_a_deadlock(
+    name: str, error: type[errors.OperationalError], failed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, part = JOBS[name]
-    monkeypatch.setattr(part, failing(wrapped(errors.AdminShutdown("terminating connection"))))
+    monkeypatch.setattr(part, failing(wrapped(error("ended by the database"))))
     with pytest.raises(tasks.DatabaseAway) as raised:
         job()
     assert failed == []
