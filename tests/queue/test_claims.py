@@ -313,7 +313,7 @@ class TestRenew:
     def test_renewal_fails_after_a_release(self, ana: User, lea: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         claims.release(evaluation_id=evaluation.pk, actor=lea)
-        with pytest.raises(RecordUnavailable, match=r"^Your claim on this record has expired"):
+        with pytest.raises(RecordUnavailable, match=r"^Your claim on this record has ended"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
     def test_renewal_does_not_claim_a_record(self, eve: User) -> None:
