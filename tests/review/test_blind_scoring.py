@@ -192,7 +192,7 @@ class TestLockIn:
         assert BlindScores.objects.get().scores == GIVEN
 
     def test_lock_in_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
-        with pytest.raises(Conflict, match="Your claim on this record has expired"):
+        with pytest.raises(Conflict, match="Your claim on this record has ended"):
             lock_in(record, ana)
         claims.claim(evaluation_id=record.pk, reviewer=bo)
         with pytest.raises(Conflict, match="bo has been reviewing this since"):

@@ -145,7 +145,7 @@ class TestLateDraft:
 
     def released(self, evaluation: Evaluation, _bo: User) -> str:
         Evaluation.objects.update(claimed_by=None, claimed_until=None)
-        return "Your claim on this record has expired."
+        return "Your claim on this record has ended."
 
     @pytest.mark.parametrize("happens", [taken, decided, handed_over, released])
     def test_late_draft_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
