@@ -25,6 +25,7 @@ from reviews.models import RecordDay, Run, RunCount
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
+from reviews.search.facets import VERDICT_ORDER
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Z, undefined
@@ -49,12 +50,12 @@ AIMS: dict[Aim, str] = {
 USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
 _NO_REVIEW = "No blind review yet."
-# Flagged records that left the queue without a review, by cell.
+# Flagged records that left the queue without a review, by cell. The index has verdicts that follow from scores.
 _CLOSED = """
-    SELECT coalesce(aggregated_score, ''), judge_llm_model, judge_prompt_template_path,
-           coalesce(model_id, ''), count(*)
-    FROM evaluation
-    WHERE run_id = %(run)s AND needs_human_review AND review_id IS NULL
+    SELECT coalesce(aggregated_score, (%(verdicts)s::text[])[verdict_order + 1]), judge_llm_model,
+           judge_prompt_template_path, coalesce(model_id, ''), count(*)
+    FROM evaluation LEFT JOIN evaluation_facets ON evaluation_facets.evaluation_id = evaluation.id
+    WHERE evaluation.run_id = %(run)s AND needs_human_review AND review_id IS NULL
       AND human_review_status <> ALL(%(queue)s)
       AND NOT EXISTS (SELECT FROM rating WHERE rating.evaluation_id = evaluation.id)
     GROUP BY 1, 2, 3, 4
@@ -149,8 +150,7 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
         unknown = records.sentence or "No record has a verdict by the judge."
         return JudgePlan(scope, target, aim, unknown=unknown)
     cells = found.records.cells
-    reviewed = _reviewed(scope, cells)
-    reviewed += _closed(scope, cells, found.records.sizes - reviewed)
+    reviewed = _reviewed(scope, cells) + _closed(scope, cells)
     return plan_rated(scope, found, target, aim, reviewed)
 
 
@@ -284,23 +284,20 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
     return np.bincount(of_records[of_records >= 0], minlength=len(cells)).astype(np.float64)
 
 
-def _closed(scope: JudgeScope, cells: Sequence[Cell], others: FloatArray) -> FloatArray:
-    """Count the records of each cell that left the queue without a review: decided in a file, or closed.
-
-    Those whose verdict follows from scores are divided among the cells in proportion to their `others`.
-    """
+def _closed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
+    """Count the records of each cell that left the queue without a review: decided in a file, or closed."""
     closed = np.zeros(len(cells))
     statuses = RunCount.objects.filter(run=scope.run).exclude(status__in=[*QUEUE_STATUSES, NOT_REQUIRED])
     done = statuses.aggregate(sum=Sum("evaluations"))["sum"] or 0
     if done <= (RecordDay.objects.filter(run=scope.run).aggregate(sum=Sum("records"))["sum"] or 0):
         return closed
-    for verdict, *names, records in fetch_all(_CLOSED, {"run": scope.run.pk, "queue": [*QUEUE_STATUSES]}):
-        chosen = np.array(
-            [cell.is_flagged and [*cell[2:]] == names and verdict in {"", cell.verdict} for cell in cells]
-        )
-        if whole := (others * chosen).sum():
-            closed += others * chosen * min(1.0, records / whole)
-    return np.rint(closed)
+    place = {cell: at for at, cell in enumerate(cells)}
+    values = {"run": scope.run.pk, "queue": [*QUEUE_STATUSES], "verdicts": [*VERDICT_ORDER]}
+    for verdict, *names, records in fetch_all(_CLOSED, values):
+        cell = Cell(True, verdict or "", *names)
+        if cell in place:
+            closed[place[cell]] = records
+    return closed
 
 
 def _plan_cells(found: RatedRun, reviewed: FloatArray | None) -> PlanCells:

@@ -133,6 +133,19 @@ class TestPlan:
         found = plan_reviews(JudgeScope(run), 0.05)
         assert (part(found, "run").records, found.more) == (3, 1)
 
+    def test_decided_records_count_in_the_cell_of_the_verdict_that_follows_from_their_scores(self) -> None:
+        def scored(name: str, score: str, **more: str) -> bytes:
+            scores = {"Clarity": {"score": score, "justification": ""}}
+            return line(
+                name, needs_human_review=True, aggregated_score=None, parsed_rubric_scores=scores, **more
+            )
+
+        fails = [scored(f"fail {number}", "No", human_review_status="Completed") for number in range(4)]
+        passes = [scored(f"pass {number}", "Yes") for number in range(6)]
+        found = plan_reviews(JudgeScope(import_data(file_of(*fails, *passes)).target_run), 0.01)
+        planned = {one.cell.verdict: (one.records, one.more) for one in found.cells}
+        assert planned == {"Fail": (4, 0), "Pass": (6, 6)}
+
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
         """With few reviews, the assumed design effect may be larger than the real one."""
         counted = stratum(run, {"Pass": 29})
