@@ -32,6 +32,7 @@ DEFINITIONS = {
     "override_rate": "The share of the judge's scores that the reviewer changed or removed. No value is "
     "right by itself: it depends on the judge.",
     "change_rate": "The share of reviews that change the score of at least one criterion or name a cause.",
+    "changed": "Reviews that change the score of at least one criterion or name a cause.",
     "verdict_change_rate": "The share of reviews whose verdict (Pass, Partial, Fail) is not the judge's.",
     "longest_agreement": "The longest streak of reviews without a change. A good judge leads to long "
     "streaks, and so does agreeing without looking. A spot check shows which it was.",

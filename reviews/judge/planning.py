@@ -50,7 +50,8 @@ AIMS: dict[Aim, str] = {
 USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
 _NO_REVIEW = "No blind review yet."
-# Flagged records that left the queue without a review, by cell. The index has verdicts that follow from scores.
+# Flagged records that left the queue without a review, by cell. The index has verdicts that follow from
+# scores.
 _CLOSED = """
     SELECT coalesce(aggregated_score, (%(verdicts)s::text[])[verdict_order + 1]), judge_llm_model,
            judge_prompt_template_path, coalesce(model_id, ''), count(*)
@@ -293,8 +294,8 @@ def _closed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
         return closed
     place = {cell: at for at, cell in enumerate(cells)}
     values = {"run": scope.run.pk, "queue": [*QUEUE_STATUSES], "verdicts": [*VERDICT_ORDER]}
-    for verdict, *names, records in fetch_all(_CLOSED, values):
-        cell = Cell(True, verdict or "", *names)
+    for verdict, judge, template, model, records in fetch_all(_CLOSED, values):
+        cell = Cell(is_flagged=True, verdict=verdict or "", judge=judge, template=template, model=model)
         if cell in place:
             closed[place[cell]] = records
     return closed

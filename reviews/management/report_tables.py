@@ -110,19 +110,20 @@ def gold_tables(found: GoldMeasurement) -> Iterator[RenderableType]:
 
 
 def history_lines(found: History) -> Iterator[RenderableType]:
-    """Yield the accuracy over runs as a table."""
+    """Yield the accuracy over runs as a table, then the judges and prompts of the first and the changes."""
     rows = [
-        (
-            f"{point.at:%Y-%m-%d}",
-            point.run.name,
-            ", ".join(point.judges),
-            ", ".join(point.templates),
-            _share(point.accuracy) if point.accuracy.value is not None else point.accuracy.why,
-            " ".join(change.sentence for change in point.changes),
-        )
+        (f"{point.at:%Y-%m-%d}", point.run.name, _count(point.accuracy.n), _share(point.accuracy))
         for point in found.points
     ]
-    yield TextTable(("Created", "Run", "Judge", "Prompt", "Accuracy", "Changed"), rows, texts=6)
+    yield TextTable(("Created", "Run", "n", "Accuracy"), rows, texts=2)
+    for point in found.points:
+        lines = [point.accuracy.why]
+        if point is found.points[0]:
+            lines += [f"Judge: {', '.join(point.judges)}", f"Prompt: {', '.join(point.templates)}"]
+        lines += [f"Changed since the run before. {change.sentence}" for change in point.changes]
+        if described := [line for line in lines if line]:
+            yield heading(point.run.name)
+            yield sentences(described)
 
 
 def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:

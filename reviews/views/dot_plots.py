@@ -31,7 +31,7 @@ class Dot(NamedTuple):
     @property
     def has_few(self) -> bool:
         """Whether the figure has too few cases for its purpose."""
-        n = self.cell.parts[2] if len(self.cell.parts) > 2 else None
+        n = self.cell.n
         return isinstance(n, int) and n < self.fewest
 
 
@@ -113,7 +113,7 @@ class DotPlot(NamedTuple):
     def _row(self, dot: Dot) -> Row:
         value = dot.cell.value
         known = value if isinstance(value, int | float) else None
-        limits = [limit for limit in dot.cell.parts[:2] if isinstance(limit, int | float)]
+        limits = [limit for limit in dot.cell.limits if isinstance(limit, int | float)]
         spoken = [
             "assisted" if dot.is_assisted else "",
             "too few cases" if dot.has_few else "",
@@ -143,7 +143,7 @@ class DotPlot(NamedTuple):
 
 def difference_plot(title: str, dots: Sequence[Dot]) -> DotPlot:
     """Return a plot of differences in percentage points, with no difference in its middle."""
-    parts = [part for dot in dots for part in (dot.cell.value, *dot.cell.parts[:2])]
+    parts = [part for dot in dots for part in (dot.cell.value, *dot.cell.limits)]
     largest = max((abs(part) for part in parts if isinstance(part, int | float)), default=0.0)
     reach = 10 * max(1, ceil(largest / 10))
     return DotPlot(title, dots, -reach, reach, unit="", line=0, line_title="no difference")

@@ -63,15 +63,25 @@ class Cell(NamedTuple):
     post: str = ""
     #: Why the value is undefined, shown behind a “?”.
     why: str = ""
-    #: Further values in a CSV file, see `Column.parts`.
+    #: Further values in a CSV file, see `Column.parts`. An estimate has `LIMITS`.
     parts: tuple[Value, ...] = ()
-    #: The unit of `value` and of the limits in `parts`. A CSV file has shares from 0 to 1, as JSON has.
+    #: The unit of `value` and `limits`. A CSV file has shares from 0 to 1, as JSON has.
     is_percent: bool = False
 
     @property
     def words(self) -> str:
         """Return text and note for use in a sentence."""
         return f"{self.text} ({self.note})" if self.note else self.text
+
+    @property
+    def limits(self) -> tuple[Value, ...]:
+        """The ends of the interval of an estimate; empty for other cells."""
+        return self.parts[:2] if len(self.parts) == len(LIMITS) else ()
+
+    @property
+    def n(self) -> Value:
+        """The number of cases of an estimate; None for other cells."""
+        return self.parts[2] if len(self.parts) == len(LIMITS) else None
 
 
 class Table(NamedTuple):
@@ -164,12 +174,22 @@ NOTHING = Cell("\N{EN DASH}")
 
 
 def percent(part: int, whole: int, url: str = "") -> Cell:
-    """Return a cell with a share and its fraction; a dash if `whole` is 0."""
+    """Return a cell with a share and its fraction; a dash if `whole` is 0.
+
+    Its parts in a CSV file are the two numbers of the fraction.
+    """
     if not whole:
-        return NOTHING
+        return NOTHING._replace(parts=(part, whole))
     share = 100 * part / whole
     note = f"{part:,} of {whole:,}"
-    return Cell(f"{rounded(share)}%", round(share, 4), url if part else "", note, is_percent=True)
+    return Cell(
+        f"{rounded(share)}%",
+        round(share, 4),
+        url if part else "",
+        note,
+        parts=(part, whole),
+        is_percent=True,
+    )
 
 
 # The parts of an estimate in a CSV file.
@@ -190,7 +210,7 @@ def share(estimate: Estimate, url: str = "", *, sign: str = "") -> Cell:
 
 def prominent(cell: Cell) -> Cell:
     """Return the cell of an estimate for a large figure: without its value below `FEWEST` cases."""
-    n = cell.parts[2] if len(cell.parts) == len(LIMITS) else None
+    n = cell.n
     if cell.value is None or not isinstance(n, int) or n >= FEWEST:
         return cell
     why = f"A figure needs {FEWEST} ratings or more. This one has {n:,}."
@@ -249,7 +269,7 @@ def _values(column: Column, cell: Cell) -> list[Value]:
     notes = [cell.note] if column.notes else []
     value, parts = cell.value, cell.parts or (None,) * len(column.parts)
     if cell.is_percent:
-        value, parts = _as_share(value), (*map(_as_share, parts[:2]), *parts[2:])
+        value, parts = _as_share(value), (*map(_as_share, cell.limits), *parts[len(cell.limits) :])
     return [value, *notes, *(parts if column.parts else ())]
 
 

@@ -201,7 +201,7 @@ class TestReviewerFigures:
         assert [one.reviewer for one in found] == people
 
     def test_every_figure_has_a_definition(self) -> None:
-        counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
+        counts = {"reviewer", "timed", "compared", "verdicts", "verdict_changes", "read", "fast"}
         counts |= {"slower", "judged", "overridden", "checked", "upheld"}
         shares = {"override_rate", "change_rate", "verdict_change_rate", "fast_rate", "agreement_rate"}
         assert {*ReviewerFigures._fields, *shares} - counts == {*DEFINITIONS}

@@ -185,4 +185,7 @@ class TestPages:
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "friday", "--history").out.decode()
         assert "60%" in lines
+        table, *described = lines.split("\n\n")
+        assert [line.split()[1] for line in table.splitlines()] == ["Run", "monday", "tuesday", "friday"]
+        assert described[0].startswith("monday\nJudge: gpt-4o-2024-05-13\nPrompt: prompts/judge.txt")
         assert manage(capfdbinary, "judge_report", "friday", "--history", "--csv").status == 2

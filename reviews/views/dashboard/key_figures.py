@@ -26,7 +26,9 @@ _DEFINITIONS = {
     "override_rate": "The share of the judge's scores that reviewers changed or removed. No value is right "
     "by itself: it depends on the judge.",
     "blind_agreement": "The share of scores, given before the judge's scores were shown, that equal the "
-    f"judge's. It has no value below {FEWEST} scores.",
+    f"judge's. Each score counts once, so criteria and flagged records count as often as they were scored. "
+    "The accuracy on the judge's page represents all records of a run instead. "
+    f"Blind agreement has no value below {FEWEST} scores.",
 }
 
 
@@ -104,16 +106,17 @@ def _finish(left: int, records: WorkPerDay, url: str) -> KeyFigure:
 def finish_cell(left: int, records: WorkPerDay, url: str = "") -> Cell:
     """Return the day on which `left` records will be finished, with the pace that it assumes."""
     pace = records.pace
+    parts = () if pace.per_day is None else (round(pace.per_day, 4), working_days(pace))
     if not left:
-        return Cell("Nothing left", None)
+        return Cell("Nothing left", parts=parts)
     if pace.per_day is None:
-        return Cell("No pace yet", None, note="no records finished in 7 days")
+        return Cell("No pace yet", note="no records finished in 7 days")
     records_a_day = "1 record" if pace.per_day == 1 else f"{per_day(pace.per_day)} records"
     assumed = f"at {records_a_day} a day, {working_days(pace)}"
     day = records.finish(left)
     if day is None:
-        return Cell("Over 10 years", None, url, assumed)
-    return Cell(day_words(day), day.isoformat(), url, assumed)
+        return Cell("Over 10 years", None, url, assumed, parts=parts)
+    return Cell(day_words(day), day.isoformat(), url, assumed, parts=parts)
 
 
 def working_days(pace: Pace) -> str:
@@ -188,7 +191,8 @@ def _of_scores(cell: Cell) -> Cell:
 
 def with_base(cell: Cell, n: int, url: str = "") -> Cell:
     """Return a cell with a time, and with the number of decisions behind it as a note."""
-    return cell._replace(url=url if n else "", note=counted(n, "decision") if n else "no timed decisions")
+    note = counted(n, "decision") if n else "no timed decisions"
+    return cell._replace(url=url if n else "", note=note, parts=(n,))
 
 
 def _share_before(part: int, whole: int, when: str) -> str:

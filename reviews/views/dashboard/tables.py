@@ -38,39 +38,37 @@ from reviews.views.tables import (
 )
 
 
-def _figure(
-    name: str, title: str, *, notes: str = "", help_of: str = "", parts: tuple[str, ...] = ()
-) -> Column:
-    return Column(name, title, DEFINITIONS[help_of or name], notes=notes, parts=parts)
+def _figure(name: str, title: str, *parts: str) -> Column:
+    return Column(name, title, DEFINITIONS[name], parts=parts)
 
 
 # The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
     (_figure("done", "Decisions"), lambda work, to: count(work.done, to())),
     (
-        _figure("median_seconds", "Median active time", notes="timed"),
+        _figure("median_seconds", "Median active time", "timed"),
         lambda work, _: with_base(duration(work.median_seconds), work.timed),
     ),
     (
-        _figure("change_rate", "Changed records", notes="changed"),
+        _figure("change_rate", "Changed records", "changed", "compared"),
         lambda work, to: percent(work.changed, work.compared, to(signal="changed")),
     ),
     (
-        _figure("override_rate", "Changed scores", notes="overridden"),
+        _figure("override_rate", "Changed scores", "overridden", "judged"),
         lambda work, _: percent(work.overridden, work.judged),
     ),
     (
-        _figure("verdict_change_rate", "Changed verdicts", notes="verdict_changes"),
+        _figure("verdict_change_rate", "Changed verdicts", "verdict_changes", "verdicts"),
         lambda work, to: percent(work.verdict_changes, work.verdicts, to(signal="verdict-changed")),
     ),
     (
-        _figure("current_agreement", "Current agreement streak", notes="longest_agreement"),
+        _figure("current_agreement", "Current agreement streak", "longest_agreement"),
         lambda work, to: count(
             work.current_agreement, to(signal="unchanged"), f"longest {work.longest_agreement:,}"
-        ),
+        )._replace(parts=(work.longest_agreement,)),
     ),
     (
-        _figure("fast_rate", "Faster than reading time", notes="fast"),
+        _figure("fast_rate", "Faster than reading time", "fast", "read"),
         lambda work, to: percent(work.fast, work.read, to(signal="fast")),
     ),
     (_figure("skipped", "Skipped"), lambda work, _: count(work.skipped)),
@@ -78,7 +76,7 @@ _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cel
     (_figure("escalated", "Escalated"), lambda work, _: count(work.escalated)),
     (_figure("overturned", "Overturned"), lambda work, _: count(work.overturned)),
     (
-        _figure("agreement_rate", "Spot checks agreed", parts=("agreement_low", "agreement_high", "checked")),
+        _figure("agreement_rate", "Spot checks agreed", "agreement_low", "agreement_high", "checked"),
         lambda work, to: _agreement(work, to(signal="checked")),
     ),
 ]
@@ -150,7 +148,13 @@ def runs(scope: DashboardFilters) -> Table:
         *(Column(state, title) for state, title in _STATES.items()),
         Column("total", "All records"),
         Column("conflicts", "Conflicts", "An imported file disagrees with a decision made here."),
-        Column("finish", "Expected finish", team_pace.FINISH_DEFINITION, is_number=False, notes="pace"),
+        Column(
+            "finish",
+            "Expected finish",
+            team_pace.FINISH_DEFINITION,
+            is_number=False,
+            parts=("pace", "working_days"),
+        ),
         Column("change", "Change", is_number=False, is_action=True),
     ]
     rows = [
@@ -233,7 +237,7 @@ def days(scope: DashboardFilters, most: int | None = None) -> Table:
     columns = [
         Column("day", "Day", "Days with decisions, in UTC.", is_number=False),
         _figure("done", "Decisions"),
-        _figure("changed", "Changed records", help_of="change_rate"),
+        _figure("changed", "Changed records"),
         Column("reviewers", "Reviewers"),
     ]
     shown = rows if most is None else rows[-most:]
@@ -263,7 +267,7 @@ def agreement(scope: DashboardFilters) -> Table:
     ]
     columns = [
         *text_columns(reviewer="Reviewer", other="Other reviewer"),
-        Column("agreement", "Same score", PAIR_DEFINITION, notes="scores"),
+        Column("agreement", "Same score", PAIR_DEFINITION, parts=("same", "scores")),
         Column("records", "Records"),
     ]
     return Table("agreement", "Agreement between reviewers", columns, rows, "No pairs with enough records.")

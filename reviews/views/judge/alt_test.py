@@ -117,7 +117,7 @@ def answers_table(found: Sequence[AltTest]) -> Table:
                 f"the reviewers.\n\n"
                 f"{precisely(DEFINITIONS['epsilon'])} {precisely(DEFINITIONS['winning_rate'])}",
                 is_number=False,
-                notes=f"epsilon_{epsilon:g}_replaced",
+                parts=(f"epsilon_{epsilon:g}_replaced", f"epsilon_{epsilon:g}_tested"),
             )
             for epsilon, suits in EPSILONS.items()
         ),
@@ -127,9 +127,10 @@ def answers_table(found: Sequence[AltTest]) -> Table:
 
 def _outcome(answer: Epsilon) -> Cell:
     if answer.winning_rate is None:
-        return Cell(answer.outcome, answer.outcome, why=answer.missing)
+        return Cell(answer.outcome, answer.outcome, why=answer.missing, parts=(None, answer.tested))
     close = f"close to {len(answer.replaces):,} of {answer.tested:,}"
-    return Cell(answer.outcome, answer.outcome, note=close, why=answer.missing)
+    parts = (len(answer.replaces), answer.tested)
+    return Cell(answer.outcome, answer.outcome, note=close, why=answer.missing, parts=parts)
 
 
 def reviewers_table(found: Sequence[AltTest]) -> Table:

@@ -35,7 +35,17 @@ class TestCsv:
         done(algebra, ana)
         (row,) = csv_rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
         assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "1.0")
-        assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
+        assert (row["changed"], row["compared"], row["longest_agreement"]) == ("1", "1", "0")
+
+    def test_dashboard_csv_has_only_numbers_in_columns_of_figures(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        done(algebra, ana)
+        EvaluationFactory.create(run=algebra)
+        (row,) = csv_rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
+        assert all(not value or float(value) >= 0 for name, value in row.items() if name != "reviewer")
+        (row,) = csv_rows(as_lea.get(reverse("dashboard-table", args=["runs"])))
+        assert (row["waiting"], row["pace"], row["working_days"]) == ("1", "1.0", "today so far")
 
     def test_dashboard_csv_has_no_formulas(self, as_lea: Client, ana: User) -> None:
         done(RunFactory.create(name="=1+1"), ana)

@@ -69,5 +69,5 @@ class TestMatrices:
         assert figure(response, "blind_agreement").cell.text == "90%"
         [row] = csv_rows(as_lea.get(reverse("dashboard-table", args=["agreement"])))
         assert row == {
-            "reviewer": "ana", "other": "bo", "agreement": "0.7", "scores": "7 of 10", "records": "10"
+            "reviewer": "ana", "other": "bo", "agreement": "0.7", "same": "7", "scores": "10", "records": "10"
         }  # fmt: skip

@@ -103,6 +103,7 @@ def test_answers_and_comparisons_are_csv_files(as_lea: Client, run: Run, people:
     }
     [answers] = rows["alt-test"]
     assert (answers["judge"], answers["records"], answers["epsilon_0.1"]) == ("judge-1", "40", "passed")
+    assert (answers["epsilon_0.1_replaced"], answers["epsilon_0.1_tested"]) == ("3", "3")
     assert [row["reviewer"] for row in rows["alt-test-reviewers"]] == ["ana", "bo", "max"]
     assert rows["alt-test-reviewers"][0]["difference"] == "0.0"
 
