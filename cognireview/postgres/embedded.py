@@ -50,7 +50,6 @@ _SETTINGS = {
     # By default, 1/32 of the shared buffers, which stay in memory once they were written.
     "wal_buffers": "2MB",
     "max_logical_replication_workers": "0",
-    "wal_compression": "pglz",  # the wheel is built without lz4
     "random_page_cost": "1.1",
     "jit": "off",
     "timezone": "UTC",
