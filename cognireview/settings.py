@@ -346,8 +346,8 @@ PROCRASTINATE_IMPORT_PATHS = ["reviews.tasks"]
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,
     "stalled_worker_timeout": float(STALLED_WORKER_SECONDS),
-    # So an export need not wait for an import.
-    "concurrency": 3,
+    # So an export need wait neither for an import nor for slow receivers of webhooks, which occupy two jobs.
+    "concurrency": 4,
     # Audit events record the result.
     "delete_jobs": "successful",
 }

@@ -194,10 +194,18 @@ def send_notifications(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks 
 
 
 # A failed attempt enqueues the next one itself. The retries are for our own errors and outages.
-@app.task(task_middleware=_AROUND, name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
-def deliver_message(delivery_id: int, attempt: int) -> None:
+@app.task(
+    task_middleware=_AROUND,
+    name=deliveries.JOB,
+    pass_context=True,
+    retry=RetryStrategy(max_attempts=10, wait=60),
+)
+def deliver_message(context: JobContext, delivery_id: int, attempt: int) -> None:
     """Attempt to deliver a message to a webhook."""
-    deliveries.attempt_delivery(delivery_id, attempt)
+    if context.job.lock:
+        deliveries.attempt_delivery(delivery_id, attempt)
+    else:
+        deliveries.take_turn(delivery_id, attempt)
 
 
 @app.periodic(cron="30 5 * * *")

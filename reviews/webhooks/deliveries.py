@@ -40,6 +40,8 @@ PAUSES = (
 )
 # After all other jobs, whose priority is 0: imports must not wait for many messages to a slow receiver.
 _PRIORITY = -1
+# So many attempts run at once, fewer than a worker's jobs: slow receivers leave room for imports and exports.
+MOST_AT_ONCE = 2
 State = WebhookDelivery.State
 
 # One statement, and so one snapshot: a queue that is filled concurrently leaves a row that this does not see.
@@ -169,8 +171,20 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
 
 
 def _enqueue_attempt(delivery: WebhookDelivery, attempt: int, *, at: datetime | None = None) -> None:
-    job = jobs.configure_task(JOB, schedule_at=at, priority=_PRIORITY)
+    """Enqueue an attempt. Jobs with the same lock run one after the other.
+
+    A job for later has no lock, because others would wait for its time. `take_turn` enqueues it again when it
+    is due.
+    """
+    lock = None if at else f"webhooks {delivery.webhook_id % MOST_AT_ONCE}"
+    job = jobs.configure_task(JOB, schedule_at=at, priority=_PRIORITY, lock=lock)
     job.defer(delivery_id=delivery.pk, attempt=attempt)
+
+
+def take_turn(delivery_id: int, attempt: int) -> None:
+    """Enqueue an attempt that is due behind the others."""
+    if delivery := WebhookDelivery.objects.filter(pk=delivery_id).first():
+        _enqueue_attempt(delivery, attempt)
 
 
 def attempt_delivery(delivery_id: int, attempt: int) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 from django.core.management import call_command
 from django.utils import timezone
 from procrastinate.contrib.django import app
@@ -321,6 +321,36 @@ class TestJobs:
         self.work()
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 2)
+
+    def test_message_that_waits_for_its_next_attempt_delays_no_other(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
+        there.statuses = [500, 200]
+        for _ in range(2):
+            deliveries.send_test(webhook=made.webhook, actor=max)
+        self.work()
+        states = WebhookDelivery.objects.order_by("pk").values_list("state", flat=True)
+        assert list(states) == ["waiting", "delivered"]
+
+    @pytest.mark.parametrize("attempts", ["first", "retried"])
+    def test_slow_receivers_leave_jobs_of_the_worker_to_others(
+        self, attempts: str, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
+        others = [deliveries.add_webhook(url=there.url, run=None, actor=max) for _ in range(3)]
+        for one in (made, *others):
+            deliveries.send_test(webhook=one.webhook, actor=max)
+        if attempts == "retried":
+            there.statuses = [500]
+            self.work()
+            execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
+            with pytest.MonkeyPatch.context() as patch:
+                # The worker only lets them take their turns.
+                patch.setattr(deliveries, "attempt_delivery", broken_off)
+                self.work()
+            execute("UPDATE procrastinate_jobs SET scheduled_at = NULL, status = 'todo'")
+        started = [fetch_value("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)") for _ in range(4)]
+        assert len([job for job in started if job]) == deliveries.MOST_AT_ONCE
+        assert settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"] == deliveries.MOST_AT_ONCE + 2
 
     def test_webhook_jobs_run_after_other_jobs(
         self, made: deliveries.NewWebhook, there: Receiver, max: User
