@@ -1,15 +1,14 @@
 """Mail notifications that are due: one e-mail per person. Failed ones are attempted again for a day."""
 
 from datetime import timedelta
-from smtplib import SMTPException
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from cognireview.operations import mail
+from cognireview.operations.mail import MailServer
 from reviews.audit import events
 from reviews.models import Notification, User
 from reviews.models.runs import in_visible_runs
@@ -33,11 +32,12 @@ def send_due() -> int:
     """Mail the due notifications of each person together. Return the number of people with an e-mail."""
     due = Notification.objects.filter(state=State.WAITING, due_at__lte=timezone.now())
     people = User.objects.filter(pk__in=due.values("person")).order_by("pk")
-    return sum(_send_to(person) for person in people)
+    with MailServer() as server:
+        return sum(_send_to(person, server) for person in people)
 
 
 @transaction.atomic
-def _send_to(person: User) -> bool:
+def _send_to(person: User, server: MailServer) -> bool:
     """Mail the due notifications of a person. They are sent twice if the program dies before the commit."""
     waiting = Notification.objects.filter(person=person, state=State.WAITING, due_at__lte=timezone.now())
     locked = list(waiting.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
@@ -49,7 +49,7 @@ def _send_to(person: User) -> bool:
     rows.exclude(pk__in=[one.pk for one in visible]).delete()
     if not visible:
         return False
-    error = _send(person, visible)
+    error = _send(person, visible, server)
     if not error:
         rows.update(state=State.SENT, error="")
         return True
@@ -58,7 +58,7 @@ def _send_to(person: User) -> bool:
     return False
 
 
-def _send(person: User, rows: list[Notification]) -> str:
+def _send(person: User, rows: list[Notification], server: MailServer) -> str:
     """Send the e-mail. Return why it could not be sent, or an empty string."""
     if not mail.is_set_up():
         return _NOT_SET_UP
@@ -69,11 +69,7 @@ def _send(person: User, rows: list[Notification]) -> str:
     if len(rows) > MOST_LISTED:
         lines.append(f"And {len(rows) - MOST_LISTED:,} more.\n")
     lines.append(f"Choose what you are notified of: {settings.PUBLIC_URL}/preferences/\n")
-    try:
-        send_mail(" ".join(subject.split())[:150], "\n".join(lines), None, [person.email])
-    except (SMTPException, OSError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"[:500]
-    return ""
+    return server.send(" ".join(subject.split())[:150], "\n".join(lines), person.email)
 
 
 def _note_failure(failed: Notification, error: str) -> None:

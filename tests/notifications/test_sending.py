@@ -1,7 +1,7 @@
 """E-mails about what happened: one per person, attempted again, and shown if they fail."""
 
 from datetime import timedelta
-from smtplib import SMTPException
+from smtplib import SMTPDataError
 from typing import Any
 
 import pytest
@@ -63,11 +63,11 @@ def test_failed_mail_is_attempted_again_and_then_shown_to_admins(
     ana: User, max: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:
-        raise SMTPException("The server refused.")
+        raise SMTPDataError(554, b"spam")
 
     one = notification(ana)
     with monkeypatch.context() as patch:
-        patch.setattr(sending, "send_mail", refuse)
+        patch.setattr(mail.EmailMessage, "send", refuse)
         for _ in range(len(sending.PAUSES)):
             sending.send_due()
             one.refresh_from_db()
@@ -77,7 +77,7 @@ def test_failed_mail_is_attempted_again_and_then_shown_to_admins(
         sending.send_due()
     [group] = Inbox(max).groups()
     assert (group.items[0].row, group.items[0].count) == (ana, 1)
-    assert group.items[0].point == "SMTPException: The server refused."
+    assert group.items[0].point == "The mail server refused the message: code 554."
     sending.retry_failed(person=ana, actor=max)
     assert sending.send_due() == 1
     assert Inbox(max).total == 0

@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 from functools import partial
-from smtplib import SMTPException, SMTPRecipientsRefused
 
 from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.core.mail import EmailMessage, get_connection
-from django.core.mail.backends.base import BaseEmailBackend
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -17,6 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from cognireview.operations import mail
+from cognireview.operations.mail import MailServer
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.http.request import Request
 from reviews.models import OneTimeLink, User
@@ -158,20 +156,9 @@ def _mail(shown: list[ShownLink]) -> str:
 
     An address that the server refuses does not keep the others from being sent.
     """
-    try:
-        with get_connection() as connection:
-            for one in shown:
-                one.mailed = bool(one.link.email) and _send(one, connection)
-    except (SMTPException, OSError) as error:
-        return str(error)
-    return ""
-
-
-def _send(one: ShownLink, connection: BaseEmailBackend) -> bool:
-    text = _MAIL.format(role=one.link.role, url=one.url, link=one.link)
-    subject = "Your invitation to CogniReview"
-    message = EmailMessage(subject, text, None, [one.link.email], connection=connection)
-    try:
-        return bool(message.send())
-    except SMTPRecipientsRefused:
-        return False
+    with MailServer() as server:
+        for one in shown:
+            text = _MAIL.format(role=one.link.role, url=one.url, link=one.link)
+            email = one.link.email
+            one.mailed = bool(email) and not server.send("Your invitation to CogniReview", text, email)
+    return server.failure

@@ -244,12 +244,12 @@ class TestInvitation:
         self, as_max_proven: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: object) -> None:
-            raise smtplib.SMTPException("connection lost")
+            raise smtplib.SMTPServerDisconnected("connection lost")
 
         settings.SENDS_MAIL = True
         monkeypatch.setattr(mail.EmailMessage, "send", refuse)
         page = self.invite(as_max_proven, "bo@example.org\ncy@example.org", send="on")
-        assert "The e-mail could not be sent: connection lost." in page
+        assert "The e-mail could not be sent. The mail server closed the connection. Send" in page
         assert page.count("/join/") == 2 * 2
 
     def test_renewed_link_replaces_the_pending_one(
