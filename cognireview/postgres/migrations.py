@@ -25,6 +25,11 @@ _UNLOCK = "SELECT pg_advisory_unlock(hashtext('cognireview.migrate'))"
 # retries. The timeout is below deadlock_timeout (1 s), because a deadlock check may cancel a user's request.
 _SET_LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
 _RESET_LOCK_TIMEOUT = "RESET lock_timeout"
+_COLUMNS = """
+    SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0
+      AND NOT attisdropped
+"""
 _LOCK_POLL_SECONDS = 0.5
 _ATTEMPTS = 150
 _RETRY_SECONDS = 1.5
@@ -59,6 +64,39 @@ def missing_migrations() -> frozenset[tuple[str, str]]:
             return _names_of_migrations()
         cursor.execute("SELECT app, name FROM django_migrations")
         return _names_of_migrations() - set(cursor)
+
+
+def require_fit() -> None:
+    """Raise `ImproperlyConfigured` if the database has all migrations, but not the tables of this version."""
+    if lacking := missing_column():
+        raise ImproperlyConfigured(
+            f"The database lacks {lacking}, though all migrations are applied: a development version of "
+            f"CogniReview created it. Export what you need with that version, then use {_another_database()}."
+        )
+
+
+def _another_database() -> str:
+    return "another DATABASE_URL" if settings.ENVIRONMENT.database_url else "another COGNIREVIEW_DATA_DIR"
+
+
+def missing_column() -> str:
+    """Return a column of this version that the database lacks, as `table.column`, or an empty string.
+
+    Migrations may have the names of those of this version, but other contents.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_COLUMNS)
+        found = set(cursor)
+    return next(
+        (f"{table}.{column}" for table, column in _columns_of_models() if (table, column) not in found), ""
+    )
+
+
+def _columns_of_models() -> Iterator[tuple[str, str]]:
+    """Yield table and column of each field of our models. Packages keep the names of released migrations."""
+    for model in apps.get_app_config("reviews").get_models(include_auto_created=True):
+        for field in model._meta.local_concrete_fields:
+            yield model._meta.db_table, str(field.column)
 
 
 @cache

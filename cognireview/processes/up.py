@@ -20,7 +20,7 @@ from django.db import connections
 
 from cognireview import environment
 from cognireview.postgres import embedded
-from cognireview.postgres.migrations import migrate
+from cognireview.postgres.migrations import migrate, require_fit
 from cognireview.processes import supervisor
 from cognireview.processes.child_process import GRACE_SECONDS, HOST
 from cognireview.processes.listening import check_free
@@ -52,6 +52,7 @@ def up(*, port: int, greeting: Callable[[str], list[str]], report: Report) -> No
         with ThreadPoolExecutor() as aside, _postgres(report):
             collected = aside.submit(static_files.collect, report)
             migrate(report)
+            require_fit()
             lines = greeting(url)
             collected.result()
             report("Starting the web server and the worker...")

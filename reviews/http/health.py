@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
 from cognireview.operations import outage
-from cognireview.postgres.migrations import missing_migrations
+from cognireview.postgres.migrations import missing_column, missing_migrations
 from cognireview.processes import graceful_shutdown
 
 _AWAY = "The database cannot be reached."
@@ -45,8 +45,11 @@ def not_ready_reason() -> str:
         return _AWAY
     try:
         missing = missing_migrations()
+        lacking = "" if missing else missing_column()
     except DatabaseError as error:
         if outage.is_outage(error):
             outage.start_watch()
         return _AWAY
+    if lacking:
+        return f"The database does not fit this version: it lacks {lacking}."
     return f"{len(missing)} migrations are not applied." if missing else ""

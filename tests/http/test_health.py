@@ -43,6 +43,13 @@ class TestReadiness:
         assert response.status_code == 503
         assert b"not applied" in response.content
 
+    def test_readiness_reports_a_database_of_another_version(self, client: Client) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE draft RENAME COLUMN revision TO edition")
+        response = client.get("/readyz")
+        assert response.status_code == 503
+        assert response.content == b"The database does not fit this version: it lacks draft.revision."
+
     def test_readiness_waits_for_database_and_names_no_host(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:

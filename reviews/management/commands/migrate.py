@@ -7,7 +7,12 @@ from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
-from cognireview.postgres.migrations import migration_lock, retry_on_lock_timeout
+from cognireview.postgres.migrations import (
+    migration_lock,
+    missing_migrations,
+    require_fit,
+    retry_on_lock_timeout,
+)
 from cognireview.postgres.server_log import log_privacy_warning
 
 
@@ -22,5 +27,8 @@ class Command(migrate.Command):
             return
         with migration_lock(database):
             retry_on_lock_timeout(database, partial(super().handle, *args, **options), self.stderr.write)
+        # A migration may be undone, or applied up to a name.
+        if not missing_migrations():
+            require_fit()
         if settings.ENVIRONMENT.database_url and (warning := log_privacy_warning(database)):
             self.stderr.write(warning)

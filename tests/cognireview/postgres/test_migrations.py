@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, connections, transaction
 from django.test import Client
@@ -22,6 +23,16 @@ def test_previous_version_stays_ready_after_migration(client: Client) -> None:
     assert client.get("/readyz").status_code == 200
     migrations.migrate()
     call_command("migrate", verbosity=0)
+
+
+@pytest.mark.django_db
+def test_database_of_another_version_is_reported_by_migrate() -> None:
+    call_command("migrate", verbosity=0)
+    execute("ALTER TABLE draft RENAME COLUMN revision TO edition")
+    with pytest.raises(
+        ImproperlyConfigured, match=r"lacks draft\.revision, though all migrations are applied"
+    ):
+        call_command("migrate", verbosity=0)
 
 
 @pytest.mark.django_db(transaction=True)
