@@ -7,9 +7,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from psycopg import sql
 
-# Whether the role can act as the owner, which would make the grants pointless.
+# Whether the role migrates, and whether it can act as the owner, which would make the grants pointless.
 _IS_OWNER = """
-    SELECT rolsuper OR pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s
+    SELECT rolname = current_user, rolsuper OR pg_has_role(rolname, current_user, 'MEMBER')
+    FROM pg_roles WHERE rolname = %s
 """
 # The role reads and writes rows, but cannot create, alter, truncate or drop. It can only insert reviews and
 # audit events, and only read seals. Functions of the owner write seals, and delete runs (`run_deletion.sql`).
@@ -38,7 +39,13 @@ def grant_privileges(using: str, **_: Any) -> None:
         found = cursor.fetchone()
         if found is None:
             raise ImproperlyConfigured(f"COGNIREVIEW_WEB_ROLE: PostgreSQL has no role {role!r}. Create it.")
-        if found[0]:
+        is_migrating, can_act_as_owner = found
+        if is_migrating:
+            raise ImproperlyConfigured(
+                f"COGNIREVIEW_WEB_ROLE: DATABASE_URL has {role!r}, the role of web servers and workers. "
+                "Migrate with the role that owns the tables."
+            )
+        if can_act_as_owner:
             raise ImproperlyConfigured(
                 f"COGNIREVIEW_WEB_ROLE: {role!r} can act as the owner of the tables. Migrate as another role."
             )

@@ -162,8 +162,16 @@ class TestMigrate:
             web_role.grant_privileges(using="default")
 
     def test_migrate_rejects_web_role_with_owner_rights(self, db: None) -> None:
+        execute(f"CREATE ROLE {ROLE} SUPERUSER")
+        with (
+            override_settings(WEB_ROLE=ROLE),
+            pytest.raises(ImproperlyConfigured, match="can act as the owner"),
+        ):
+            web_role.grant_privileges(using="default")
+
+    def test_migrate_as_the_web_role_says_which_role_to_use(self, db: None) -> None:
         with (
             override_settings(WEB_ROLE=connection.settings_dict["USER"]),
-            pytest.raises(ImproperlyConfigured, match="can act as the owner"),
+            pytest.raises(ImproperlyConfigured, match=r"Migrate with the role that owns the tables\."),
         ):
             web_role.grant_privileges(using="default")
