@@ -1,11 +1,12 @@
 """The figures of a criterion, or of the verdict, on the whole run or a part of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, get_type_hints
 
 from cognireview.types.estimates import Basis, Estimate, Metrics, Part
+from reviews.judge.scales import MOST_SCORES
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
 from reviews.statistics import coefficients
@@ -14,8 +15,8 @@ from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import undefined
 
 _OUT_OF_SCALE = (
-    "No rated score has a place on the scale of the criterion. Check the scale in the settings of the run; "
-    "numbers without steps need “Pass from”."
+    "No rated score has a place on the scale of the criterion. Check the scale of the criterion in the "
+    "settings of the run."
 )
 FIGURES = tuple(name for name, kind in get_type_hints(Metrics).items() if kind is Estimate)
 
@@ -23,6 +24,18 @@ FIGURES = tuple(name for name, kind in get_type_hints(Metrics).items() if kind i
 def figure_title(criterion: str | None) -> str:
     """Return the title of figures about a criterion, or about the verdict."""
     return "Verdict" if criterion is None else criterion_title(criterion)
+
+
+def parts_sentence(found: Iterable["AccuracyFigures"]) -> str:
+    """Name the criteria whose scores are compared as parts of their range; empty without any."""
+    titles = dict.fromkeys(one.title for one in found if one.table.categories[0].is_part)
+    if not titles:
+        return ""
+    return (
+        f"{', '.join(titles)}: scores count as equal if they are in the same fifth of their range, because "
+        f"there are more than {MOST_SCORES} different ones. With “Pass from” in the rubric, their levels are "
+        "compared instead."
+    )
 
 
 class Measured(NamedTuple):

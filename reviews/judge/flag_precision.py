@@ -39,8 +39,8 @@ RULE = (
 )
 DEFINITIONS = {
     "flagged": "How many records have the reason. This is the number of reviews that it asks for.\n\n"
-    "Records of the run with a reason of the family in `review_reasons`. A record with reasons of several "
-    "families counts for each.",
+    "Records of the run with a reason of the family in `review_reasons`, whatever `needs_human_review` is. "
+    "A record with reasons of several families counts for each.",
     "ratings": "How many blind ratings the figures of this reason are based on. Below 10, they are no basis "
     "for a decision.\n\n"
     "Blind ratings of flagged records with the reason, with a verdict by the judge and by the reviewer.",

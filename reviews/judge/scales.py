@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 from reviews.judge.ratings import RatingKind
@@ -12,8 +13,9 @@ from reviews.records.scores import Score, format_score, identity, is_score
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
-# With more scores than this, a table shows their levels instead.
+#: With more scores than this, a table shows their levels instead, or equal parts of their range.
 MOST_SCORES = 15
+PARTS = 5
 RANKS: dict[Level, float] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
 _COUNTS_AS: dict[Level, str] = {"yes": "counts as Yes", "partial": "counts as Partial", "no": "counts as No"}
 
@@ -29,8 +31,8 @@ class ScoreCategories:
     def from_scores(cls, rubric: Rubric, criterion: str, found: Iterable[Any]) -> Self:
         """Build the categories of a criterion's scale and of other scores that were found, as JSON values.
 
-        With more than `MOST_SCORES` scores, those of the same level form one category, and those without a
-        level have no place.
+        With more than `MOST_SCORES` scores, those of the same level form one category, or those of the same
+        part of a range without levels. The others have no place.
         """
         scale = rubric.scale_of(criterion)
         scores: dict[tuple[str, Score], Score] = {}
@@ -38,6 +40,8 @@ class ScoreCategories:
             scores.setdefault(identity(score), score)
         levels = {key: rubric.level(criterion, score) for key, score in scores.items()}
         if len(scores) > MOST_SCORES:
+            if isinstance(scale, RangeScale) and not scale.has_levels:
+                return cls._by_part(scale, scores)
             return cls._by_level(levels)
         categories = {
             key: Category(
@@ -72,6 +76,16 @@ class ScoreCategories:
     def _by_level(cls, levels: dict[tuple[str, Score], Level | None]) -> Self:
         categories = tuple(Category(_COUNTS_AS[level], level, RANKS[level]) for level in LEVELS)
         return cls(categories, {key: LEVELS.index(level) for key, level in levels.items() if level})
+
+    @classmethod
+    def _by_part(cls, scale: RangeScale, scores: dict[tuple[str, Score], Score]) -> Self:
+        width = (scale.maximum - scale.minimum) / PARTS
+        ends = [scale.minimum + width * number for number in range(PARTS + 1)]
+        parts = [Category(f"{low:g} to {high:g}", rank=scale.rank(low)) for low, high in pairwise(ends)]
+        order = range(PARTS) if scale.lower_is_better else range(PARTS)[::-1]
+        found = {key: scale.part_of(score, PARTS) for key, score in scores.items()}
+        places = {key: order.index(part) for key, part in found.items() if part is not None}
+        return cls(tuple(parts[part] for part in order), places)
 
     def place(self, score: Any) -> int | None:
         """Return the index of a score's category, or None for a value without one."""

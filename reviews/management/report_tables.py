@@ -8,7 +8,7 @@ from rich.text import Text
 from cognireview.types.estimates import Estimate, Part
 from cognireview.types.report_parts import AltTest, FlagChoice, FlagPrecision, RankedModel, ReviewerAgreement
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.judge.accuracy_figures import figure_title
+from reviews.judge.accuracy_figures import figure_title, parts_sentence
 from reviews.judge.alt_test import EPSILONS
 from reviews.judge.comparison.drift import Drift
 from reviews.judge.comparison.history import History
@@ -139,7 +139,7 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
             wrong = (_share(one.false_pass), _share(one.false_fail))
             rows.append((one.title, _count(one.n), *shares, *wrong))
         yield TextTable(("Score", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail"), rows)
-    notes = [judge.unknown, judge.left_out]
+    notes = [judge.unknown, judge.left_out, parts_sentence(judge.overall)]
     notes += [one.accuracy.why for one in judge.figures_of("blind", "run")]
     if any(one.basis == "assisted" for one in judge.overall):
         notes.append("Assisted reviewers saw the judge's scores, which may overstate its accuracy.")

@@ -221,6 +221,17 @@ class RangeScale:
     def amount(self, score: Any) -> float | None:
         return self._number(score)
 
+    def part_of(self, score: Any, parts: int) -> int | None:
+        """Return the place of a number among equal parts of the range, the lowest first; None outside it.
+
+        A number between two parts is in the upper one.
+        """
+        number = self._number(score)
+        if number is None:
+            return None
+        low, high = _exact(self.minimum), _exact(self.maximum)
+        return min(parts - 1, int((_exact(number) - low) * parts / (high - low))) if high > low else 0
+
     def is_skipped(self, score: Any) -> bool:
         return False
 

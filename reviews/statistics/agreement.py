@@ -20,6 +20,11 @@ class Category:
     #: The score as JSON text, a verdict as is. Empty for a category of several scores.
     spelled: str = ""
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the category is a part of a range of numbers."""
+        return not self.spelled and self.level is None
+
 
 @dataclass(frozen=True)
 class ConfusionMatrix:

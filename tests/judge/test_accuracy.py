@@ -12,7 +12,7 @@ from cognireview.types.encoding import encode
 from cognireview.types.estimates import Part
 from cognireview.types.report_parts import JudgeGroup
 from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, compare_with_humans, estimate_accuracy
-from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures
+from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures, parts_sentence
 from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import Evaluation, Run, RunCount, User
@@ -132,16 +132,32 @@ class TestConfusionMatrix:
         assert figures.out_of_scale == 1
 
     @pytest.mark.slow
-    def test_numbers_without_a_limit_for_passing_have_no_figures_and_say_why(
+    def test_numbers_without_a_limit_for_passing_are_compared_as_fifths_of_their_range(
         self, run: Run, ana: User
     ) -> None:
         run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 1, is_integer=False))
         run.save()
         for number in range(20):
             review(run, ana, {CLARITY: 0.5}, judge={CLARITY: number / 32})
-        figures = only(compare_with_humans(JudgeScope(run)).overall)
+        found = compare_with_humans(JudgeScope(run)).overall
+        figures = only(found)
+        assert (figures.n, figures.out_of_scale, figures.accuracy.value) == (20, 0, 7 / 20)
+        assert figures.leniency.value == pytest.approx(-13 / 20)
+        assert figures.false_pass.value is None
+        assert parts_sentence(found).startswith(
+            "Clarity: scores count as equal if they are in the same fifth"
+        )
+
+    @pytest.mark.slow
+    def test_scores_outside_of_a_wide_range_have_no_figures_and_say_why(self, run: Run, ana: User) -> None:
+        run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 1, is_integer=False))
+        run.save()
+        for number in range(20):
+            review(run, ana, {CLARITY: 0.5}, judge={CLARITY: 2 + number})
+        found = compare_with_humans(JudgeScope(run)).overall
+        figures = only(found)
         assert (figures.n, figures.out_of_scale, figures.accuracy.value) == (0, 20, None)
-        assert "“Pass from”" in figures.accuracy.why
+        assert "Check the scale" in figures.accuracy.why
 
 
 class TestParts:

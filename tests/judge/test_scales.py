@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.judge.scales import MOST_SCORES, ScoreCategories
+from reviews.judge.scales import MOST_SCORES, PARTS, ScoreCategories
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score
@@ -110,7 +110,8 @@ def test_too_many_scores_are_grouped_by_level() -> None:
 def test_as_many_scores_as_a_scale_allows_are_not_grouped() -> None:
     assert len(categories_of(RangeScale(1, MOST_SCORES)).categories) == MOST_SCORES
     assert len(categories_of(ValueScale(tuple(range(MOST_SCORES)))).categories) == MOST_SCORES
-    assert len(categories_of(RangeScale(1, MOST_SCORES), 0).categories) == 3
+    assert len(categories_of(RangeScale(1, MOST_SCORES, pass_from=8), 0).categories) == 3
+    assert len(categories_of(RangeScale(1, MOST_SCORES), 0).categories) == PARTS
 
 
 def test_verdicts_form_a_scale() -> None:
@@ -118,3 +119,34 @@ def test_verdicts_form_a_scale() -> None:
     assert shown(scale) == [("Pass", "yes", 2), ("Partial", "partial", 1), ("Fail", "no", 0)]
     assert [category.spelled for category in scale.categories] == ["Pass", "Partial", "Fail"]
     assert (scale.place("Fail"), scale.place("Great")) == (2, None)
+
+
+class TestPartsOfARange:
+    def test_many_scores_without_levels_are_grouped_by_fifths_of_the_range(self) -> None:
+        scores = [round(number / 20, 2) for number in range(20)]
+        scale = categories_of(RangeScale(0, 1, is_integer=False), *scores, 0.6, 0.599, 1.0, 1.2, "n/a")
+        assert shown(scale) == [
+            ("0.8 to 1", None, 0.8),
+            ("0.6 to 0.8", None, pytest.approx(0.6)),
+            ("0.4 to 0.6", None, 0.4),
+            ("0.2 to 0.4", None, 0.2),
+            ("0 to 0.2", None, 0),
+        ]
+        assert all(category.is_part for category in scale.categories)
+        assert [scale.place(score) for score in (1.0, 0.6, 0.599, 0.2, 0, 1.2, "n/a")] == [
+            *(0, 1, 2, 3, 4),
+            *(None, None),
+        ]
+
+    def test_best_part_comes_first_if_lower_numbers_are_better(self) -> None:
+        scale = categories_of(RangeScale(0, 100, lower_is_better=True), *range(101))
+        assert [(category.label, category.rank) for category in scale.categories][:2] == [
+            ("0 to 20", 0),
+            ("20 to 40", -20),
+        ]
+        assert [scale.place(score) for score in (0, 19, 20, 100)] == [0, 0, 1, 4]
+
+    def test_scores_of_few_values_are_not_grouped(self) -> None:
+        found = categories_of(RangeScale(0, 1, is_integer=False), *(number / 10 for number in range(11)))
+        assert len(found.categories) == 11
+        assert not any(category.is_part for category in found.categories)

@@ -6,7 +6,7 @@ from cognireview.types.estimates import Basis, Part
 from cognireview.types.report_parts import AfterReveal, GroupAccuracy, JudgeGroup, ReviewerAgreement
 from reviews.judge import accuracy, data_summary, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, GroupField, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures, figure_title
+from reviews.judge.accuracy_figures import AccuracyFigures, figure_title, parts_sentence
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
@@ -34,7 +34,10 @@ def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
         help=DEFINITIONS["accuracy"],
         plot=_plot(figures, filters, *best),
         tables=[linked(tables.section(compared, filters, *best), filters)],
-        notes=[f"{accuracy.BASES[best[0]]} {accuracy.PARTS[best[1]] if best[0] == 'blind' else ''}".strip()],
+        notes=[
+            f"{accuracy.BASES[best[0]]} {accuracy.PARTS[best[1]] if best[0] == 'blind' else ''}".strip(),
+            *filter(None, [parts_sentence(figures)]),
+        ],
     )
     if caught := [one for one in figures if one.defects_caught.n]:
         yield Section(
@@ -138,6 +141,7 @@ def error_sections(filters: JudgeFilters) -> Iterator[Section]:
             confusion.confusion_table(one, filters)
             for one in (*first, *(one for one in figures if one not in first))
         ],
+        notes=[*filter(None, [parts_sentence(figures)])],
         links=[
             Link(tables.SHORT_SECTIONS[kind], filters.address("judge-errors", ratings=name, **kept))
             for name, kind in names.items()
