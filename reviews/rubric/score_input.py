@@ -1,5 +1,6 @@
 """The scores that a person can enter for a criterion of a record."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +23,10 @@ from reviews.records.scores import (
 
 # Shortcut keys of commands on the review screen. Scores do not use them.
 COMMAND_LETTERS = frozenset("acdefghjkmoqrsuvwxz")
-# Shortcut keys for scores without a free letter, such as numbers.
+# Shortcut keys for scores without a free letter or a digit, such as 0.5.
 _SPARE_LETTERS = "tyipzlbn"
+# A score that begins with a number of one digit: 4, 4.0, 4/5, "4 - good".
+_ONE_DIGIT = re.compile(r"(\d)(?:[.,]0+)?(?![\d.,])", re.ASCII)
 
 
 class Choice(NamedTuple):
@@ -33,7 +36,7 @@ class Choice(NamedTuple):
     #: The form value.
     value: str
     label: str
-    #: The shortcut key, a letter; empty if none is left.
+    #: The shortcut key, a letter or the digit of the score; empty if none is left.
     key: str
     #: The level of the score by the rubric.
     level: Level | None
@@ -148,12 +151,13 @@ class ScoreInput:
 
 
 def _keys(words: Iterable[str]) -> list[str]:
-    """Assign a letter to each word: its first free letter, else a spare one; empty if none is left."""
+    """Assign a key to each word: its digit or first free letter, else a spare one; empty if none is left."""
     taken = set(COMMAND_LETTERS)
     keys = []
     for word in words:
+        digit = _ONE_DIGIT.match(word)
         own = (letter for letter in word.lower() if letter in ascii_lowercase)
-        wanted = [*own, *_SPARE_LETTERS] if any(map(str.isalpha, word)) else _SPARE_LETTERS
+        wanted = [*([digit[1]] if digit else []), *own, *_SPARE_LETTERS]
         key = next((letter for letter in wanted if letter not in taken), "")
         taken.add(key)
         keys.append(key)

@@ -1,7 +1,7 @@
 /* Adjudication: take one reviewer's score of a criterion, or a whole review, with its reasons and causes. */
 
 import { keys } from "../keys.js";
-import { all, changed, currentIndex, go, missing, numberOf, one, rows, screenEvents } from "./form.js";
+import { all, changed, currentIndex, digitsScore, go, missing, numberOf, one, rows, screenEvents } from "./form.js";
 
 /** The comparison of independent reviews beside an open form. */
 const table = () => one("#reviews[data-takes]");
@@ -56,8 +56,8 @@ function takeAll(button) {
   go(rows().indexOf(missing()[0]) >= 0 ? rows().indexOf(missing()[0]) : currentIndex());
 }
 
-/** Whether digits enter a number, so that a side is taken with Shift. */
-const digitsAreScores = () => rows().some((row) => numberOf(row));
+/** Whether digits enter a number or are scores, so that a side is taken with Shift. */
+const digitsAreScores = () => digitsScore() || rows().some((row) => numberOf(row));
 
 /** Take a side by its number, for the current criterion, or with Shift for all; return false if there is no such side.
     In a rubric with numbers, Shift takes the side for the current criterion. */

@@ -4,21 +4,25 @@
    causes and waits for one more key: a digit picks the cause, 0 shows more, Esc skips the cause. All other keys keep their meaning, and a score key applies
    to the next row, so scoring four criteria by hand takes four keys, whatever the judge scored. No letter starts a text:
    Enter opens the reviewer's reason. Where a lead adjudicates, a digit takes the score of that review, and with Shift all
-   of it; where digits enter numbers, Shift and a digit take the score. */
+   of it; where digits enter numbers, Shift and a digit take the score. Where digits are scores, they are score keys:
+   Shift and a digit picks the cause. */
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
 import { takeSide } from "./adjudication.js";
 import { showMore } from "./causes.js";
 import { showPane } from "./evidence.js";
-import { all, changed, currentIndex, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
+import { all, changed, currentIndex, digitsScore, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
 import { afterSaving } from "./next.js";
 import { openReason } from "./reason.js";
 
 let showsDiff = false;
 
 const click = (selector) => () => one(selector)?.click();
-const digitOf = (event) => (event.shiftKey ? null : /^(?:Digit|Numpad)([0-9])$/.exec(event.code)?.[1]);
+/** The digit on a key. With Shift, and on French keyboards without it, the key types another sign. */
+const digitOn = (event) => (event.key.length === 1 ? /^(?:Digit|Numpad)([0-9])$/.exec(event.code)?.[1] : undefined);
+/** The digit that picks something other than a score. */
+const digitOf = (event) => (event.shiftKey === digitsScore() ? digitOn(event) : undefined);
 const waiting = () => one("#criteria > [data-waiting]");
 
 // ---- scores and causes
@@ -108,19 +112,18 @@ keys.before = (event, key) => {
     keys.commands[event.key === "ArrowDown" ? "down" : "up"]();
     return true;
   }
-  const isLevel = key.length === 1 && Boolean(one(`#criteria .level[data-key="${CSS.escape(key)}"]`));
-  if (waiting() && !isLevel && answer(event, key)) return true;
-  const digit = digitOf(event);
-  const side = !isLevel && /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1];
-  if (side && takeSide(side, event.shiftKey)) {
+  const digit = digitOn(event);
+  const level = (digitsScore() && digit) || key;
+  const isLevel = level.length === 1 && Boolean(one(`#criteria .level[data-key="${CSS.escape(level)}"]`));
+  if (waiting() && (!isLevel || digitOf(event)) && answer(event, key)) return true;
+  if (digit > 0 && (event.shiftKey || !digitsScore()) && takeSide(digit, event.shiftKey)) {
     event.preventDefault();
     return true;
   }
-  if (!isLevel && !(digit > 0)) return false;
+  if (!isLevel && !(digit && (digitsScore() || (digit > 0 && !event.shiftKey)))) return false;
   event.preventDefault();
-  if (!isLevel) go(Number(digit) - 1);
-  else if (event.shiftKey) scoreAll(key);
-  else scoreCurrent(key);
+  if (isLevel) (event.shiftKey ? scoreAll : scoreCurrent)(level);
+  else if (!digitsScore()) go(Number(digit) - 1); // a digit off the scale does nothing
   return true;
 };
 
@@ -188,7 +191,7 @@ function onDialogKey(event) {
     event.preventDefault();
     one("#escalation-form").requestSubmit();
   }
-  const digit = keys.isOn && !isText && !hasModifier && digitOf(event);
+  const digit = keys.isOn && !isText && !hasModifier && !event.shiftKey && digitOn(event);
   const reason = digit && one(`[data-reason-key="${digit}"] input`, dialog);
   if (reason) {
     event.preventDefault();

@@ -13,6 +13,8 @@ export const one = (selector, root = document) => root.querySelector(selector);
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const dispatch = (name, detail) => screenEvents.dispatchEvent(new CustomEvent(name, { detail }));
 export const form = () => one("#review-form");
+/** Whether digits are scores. Causes and the scores of reviewers are picked with Shift then. */
+export const digitsScore = () => Boolean(one("#criteria[data-digits]"));
 export const rows = () => all("#criteria > .criterion");
 const level = (row) => one("[name$='-score']:checked", row)?.closest(".level");
 export const numberOf = (row) => one(".number-field [type=number]", row);

@@ -295,8 +295,7 @@ def test_shortcuts_can_be_disabled(screen: Page, live_server: LiveServer) -> Non
     assert review.causes == {}
 
 
-@pytest.mark.exhaustive
-def test_numeric_scores_have_letter_keys_and_a_change_of_direction_drops_the_cause(
+def test_digits_are_scores_with_shift_causes_and_a_change_of_direction_drops_the_cause(
     page: Page, live_server: LiveServer, ana: User, numbers: int
 ) -> None:
     claims.claim(evaluation_id=numbers, reviewer=ana)
@@ -304,16 +303,31 @@ def test_numeric_scores_have_letter_keys_and_a_change_of_direction_drops_the_cau
     page.goto(f"{live_server.url}/evaluations/{numbers}/")
     verdict(page, "Partial")
     row = page.get_by_role("group", name="depth")
-    press(page, "t", "1")
+    press(page, "5", "Shift+Digit1")
     verdict(page, "Partial → Pass")
     expect(row).to_contain_text("3 → 5 Too strict")
-    press(page, "1", "l")
+    press(page, "k", "1")
     expect(row).to_contain_text("3 → 1 Add a cause")
-    press(page, "Escape", "1", "t", "1", "a")
+    # The next digit is the next score, and a digit off the scale is none.
+    press(page, "7", "4", "Escape", "k", "k", "5", "Shift+Digit1", "a")
     expect(page.get_by_role("status")).to_contain_text("submitted")
     review = Review.objects.get()
-    assert words_of(review) == [5, 3]
+    assert words_of(review) == [5, 4]
     assert review.causes == {"depth": "too strict"}
+
+
+@pytest.mark.exhaustive
+def test_shift_and_a_digit_scores_all_criteria(
+    page: Page, live_server: LiveServer, ana: User, numbers: int
+) -> None:
+    claims.claim(evaluation_id=numbers, reviewer=ana)
+    start_session(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{numbers}/")
+    press(page, "Shift+Digit2")
+    label(page, "Submit 2 changes")
+    press(page, "4", "Escape", "a")
+    expect(page.get_by_role("status")).to_contain_text("submitted")
+    assert words_of(Review.objects.get()) == [4, 2]
 
 
 def test_keys_are_no_part_of_the_names_of_controls(screen: Page) -> None:

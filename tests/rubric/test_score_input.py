@@ -37,10 +37,10 @@ class TestChoices:
     def test_json_types_have_different_values(self) -> None:
         choices = entry(ValueScale((2, 1, "1", True))).choices
         assert [(choice.value, choice.label, choice.key) for choice in choices] == [
-            ("2", "2", "t"),
-            ("1", "1", "y"),
-            ('"1"', "1", "i"),
-            ("true", "true", "p"),
+            ("2", "2", "2"),
+            ("1", "1", "1"),
+            ('"1"', "1", "t"),
+            ("true", "true", "y"),
         ]
 
     @pytest.mark.parametrize(
@@ -49,10 +49,15 @@ class TestChoices:
             (("Pass", "Fail"), ["p", "i"]),
             (("Correct", "Partially correct", "Incorrect"), ["t", "p", "i"]),
             (("Да", "Нет"), ["t", "y"]),
+            (("5", "4", "3", "2", "1"), ["5", "4", "3", "2", "1"]),
+            (("5/5", "4/5"), ["5", "4"]),
+            (("2 - good", "1 - poor", "0: none"), ["2", "1", "0"]),
+            ((1.0, 0.5, 0.0), ["1", "t", "0"]),
+            ((10, 1, -1, 0.25), ["t", "1", "y", "i"]),
         ],
     )
-    def test_choice_has_the_first_free_letter_of_its_word(
-        self, values: tuple[str, ...], keys: list[str]
+    def test_choice_has_the_digit_or_the_first_free_letter_of_its_word(
+        self, values: tuple[Score, ...], keys: list[str]
     ) -> None:
         assert [choice.key for choice in entry(ValueScale(values)).choices] == keys
 

@@ -150,6 +150,11 @@ class ReviewForm(forms.Form):
         choices = (choice for row in self.rows for choice in row.input.choices if choice.key)
         return list({(choice.key, choice.label): choice for choice in choices}.values())
 
+    @property
+    def scores_by_digit(self) -> bool:
+        """Whether digits are scores. Shift and a digit picks a cause then, and no digit goes to a criterion."""
+        return any(choice.key.isdigit() for choice in self.score_keys)
+
     def clean_comments(self) -> str:
         try:
             return self.sheet.clean_comments(str(self.cleaned_data["comments"]))
