@@ -59,6 +59,11 @@ class Draft {
     else if (!this.retries) this.save();
   }
 
+  /** Save all changes, also those made during a save; resolve when everything is saved, or cannot be now. */
+  async flush() {
+    do await this.save(); while (this.request || !(this.isSaved || this.isStopped || this.retries));
+  }
+
   async send() {
     const body = new FormData(this.form);
     body.set("revision", this.revision);
@@ -287,7 +292,7 @@ document.addEventListener("htmx:confirm", (event) => {
   draft?.save();
   if (!draft?.request) return;
   event.preventDefault();
-  draft.request.then(() => event.detail.issueRequest(true));
+  draft.flush().then(() => event.detail.issueRequest(true));
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   const discarded = known.get(event.detail.elt);

@@ -8,10 +8,11 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
-from reviews.models import Draft, Evaluation, Review, User
+from reviews.models import Draft, Evaluation, Review, Skip, User
 from reviews.queue import claims
 from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
 from tests.support.factories import PASSWORD
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,6 +24,11 @@ def comment(page: Page, text: str) -> None:
 
 def comment_in(draft: Draft) -> str:
     return dict(draft.fields)["comments"]
+
+
+def hold(page: Page, requests: list[Route], number: int) -> None:
+    """Wait until so many requests are held. Playwright calls the route only during calls of its own."""
+    assert eventually(lambda: page.title() and len(requests) == number)
 
 
 def test_draft_is_saved_while_typing_survives_reload_and_can_be_discarded(screen: Page) -> None:
@@ -52,6 +58,23 @@ def test_draft_is_saved_while_typing_survives_reload_and_can_be_discarded(screen
     assert not Draft.objects.exists()
 
 
+def test_skip_waits_until_text_typed_during_a_save_is_saved(screen: Page) -> None:
+    saves: list[Route] = []
+    screen.route("**/draft/", lambda route: saves.append(route))  # noqa: PLW0108, Playwright takes no built-in method
+    settle(screen)
+    comment(screen, "as abo")
+    hold(screen, saves, 1)
+    screen.keyboard.type("ve")
+    screen.keyboard.press("Escape")
+    screen.keyboard.press("s")
+    saves[0].continue_()
+    hold(screen, saves, 2)
+    assert not Skip.objects.exists()
+    saves[1].continue_()
+    heading(screen, "b-model")
+    assert comment_in(Draft.objects.get()) == "as above"
+
+
 @pytest.mark.exhaustive
 def test_page_rendered_before_the_last_save_restores_the_draft(screen: Page) -> None:
     """A reload requests the page while the old one is still saving."""
@@ -79,7 +102,7 @@ def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
     other.goto(address)
     expect(other.get_by_label("Comment")).to_have_value("Closed too early.")
     rigour = other.get_by_role("group", name="rigour")
-    expect(rigour).to_contain_text("Yes → No Misread answer")
+    expect(rigour).to_contain_text("Yes → No Misread the answer")
     draft_is(other, "saved")
     assert comment_in(Draft.objects.get()) == "Closed too early."
     other.close()
