@@ -18,6 +18,7 @@ from reviews.database.locks import DEADLOCK, is_deadlock
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
+from reviews.records.field_errors import sentence_of
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow
 from reviews.storage import corruption
@@ -184,8 +185,10 @@ def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
-    errors = [{"field": _field(one["loc"]), "reason": one["msg"]} for one in error.errors]
-    return problem_response(422, "The request is invalid.", errors=errors)
+    places = [(_field(one["loc"]), one) for one in error.errors]
+    errors = [{"field": field, "reason": sentence_of(field, one)} for field, one in places]
+    detail = errors[0]["reason"] if len(errors) == 1 else "The request is invalid."
+    return problem_response(422, detail, errors=errors)
 
 
 def _field(place: tuple[Any, ...]) -> str:

@@ -225,10 +225,10 @@ class TestReview:
                 f"corrected_scores.{ACCURACY}",
                 "Missing: give a score, or exclude the criterion.",
             ),
-            ({}, "corrected_scores", "Field required"),
-            ([], "body", "Input should be a valid dictionary"),
-            (DECISION | {"comment": "a typing error"}, "comment", "Extra inputs are not permitted"),
-            ({"corrected_scores": {ACCURACY: {}}}, f"corrected_scores.{ACCURACY}.score", "Field required"),
+            ({}, "corrected_scores", "“corrected_scores” is missing."),
+            ([], "body", "“body” must be an object."),
+            (DECISION | {"comment": "a typing error"}, "comment", "“comment” is not a known field."),
+            ({"corrected_scores": {ACCURACY: {}}}, f"corrected_scores.{ACCURACY}.score", "is missing."),
             (
                 {"corrected_scores": {UNDERSTANDING: {"score": "Perhaps"}, ACCURACY: None}},
                 f"corrected_scores.{UNDERSTANDING}.score",
@@ -248,7 +248,7 @@ class TestReview:
             (DECISION | {"comments": "x" * 100_001}, "comments", "The limit is 100,000."),
             (DECISION | {"causes": {"Style": "facts"}}, "causes.Style", "There is no score"),
             (DECISION | {"causes": {ACCURACY: "no such"}}, f"causes.{ACCURACY}", "Choose one of the causes."),
-            (DECISION | {"version": 2**40}, "version", "less than or equal to"),
+            (DECISION | {"version": 2**40}, "version", "“version” must be at most 2,147,483,647."),
         ],
     )
     def test_invalid_review_is_rejected_by_field(

@@ -22,9 +22,11 @@ from reviews.database.replica import yield_from_replica
 from reviews.exports.formats import time_cell
 from reviews.judge.gold.gold_sets import create, detail
 from reviews.models import RUN_NAME_LENGTH, GoldRating, GoldSet, User
+from reviews.records.field_errors import sentence_of
 from reviews.records.rubric_file import RubricError, rubric_from_json
 from reviews.records.schema import LineError, read_object
 from reviews.records.scores import is_score
+from reviews.records.wording import quoted
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import OVERLONG, numbered_lines
 from reviews.storage.errors import ImportRefused
@@ -42,20 +44,20 @@ _YEARS = range(1970, 9999)
 
 def _check_year(moment: datetime) -> datetime:
     if moment.year not in _YEARS:
-        raise ValueError("the year is not between 1970 and 9998")
+        raise ValueError("“rated_at” must be in the years from 1970 to 9998.")
     return moment
 
 
 def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:
     for criterion, score in scores.items():
         if score is not None and not is_score(score):
-            raise ValueError(f"the score of {criterion!r} is not a text, a number or a boolean")
+            raise ValueError(f"The score of {quoted(criterion)} must be a text, a number, true or false.")
     return scores
 
 
 def _check_printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("the text has a character that cannot be printed")
+        raise ValueError("A text has a character that cannot be printed.")
     return text
 
 
@@ -237,7 +239,7 @@ def _read(kind: type[_AnyLine], line: bytes) -> _AnyLine:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
         raise _Invalid(
-            [f"{'.'.join(map(str, one['loc']))[:_MOST_OF_A_NAME] or 'line'}: {one['msg']}." for one in first]
+            [sentence_of(".".join(map(str, one["loc"]))[:_MOST_OF_A_NAME] or "line", one) for one in first]
         ) from None
 
 

@@ -158,14 +158,17 @@ class TestFile:
         [
             (
                 {"probability": 0},
-                "Line 2: probability: Input should be greater than or equal to 0.000000001.",
+                "Line 2: “probability” must be at least 0.000000001.",
             ),
-            ({"probability": "1"}, "Line 2: probability: Input should be a valid number."),
-            ({"response": "123"}, "Line 2: response: String should match pattern"),
-            ({"verdict": "Maybe"}, "Line 2: verdict: Input should be 'Pass', 'Partial' or 'Fail'."),
-            ({"scores": {"Clarity": [1]}}, "Line 2: scores: Value error, the score of 'Clarity'"),
-            ({"rated_at": "0001-01-01T00:00:00+14:00"}, "the year is not between 1970 and 9998"),
-            ({"typo": 1}, "Line 2: typo: Extra inputs are not permitted."),
+            ({"probability": "1"}, "Line 2: “probability” must be a number."),
+            ({"response": "123"}, "Line 2: “response” does not match the pattern"),
+            ({"verdict": "Maybe"}, "Line 2: “verdict” must be 'Pass', 'Partial' or 'Fail'."),
+            ({"scores": {"Clarity": [1]}}, "Line 2: The score of “Clarity” must be"),
+            (
+                {"rated_at": "0001-01-01T00:00:00+14:00"},
+                "Line 2: “rated_at” must be in the years from 1970 to 9998.",
+            ),
+            ({"typo": 1}, "Line 2: “typo” is not a known field."),
         ],
     )
     def test_invalid_line_is_named_and_nothing_is_imported(
@@ -191,7 +194,7 @@ class TestFile:
             (lines[:-1], "announces 12 ratings, but the file has 11"),
             ([], "The file is empty."),
             ([b"[1]\n"], "Line 1"),
-            ([b'{"evaluation_id": "e-1"}\n'], "Line 1: gold_set: Field required."),
+            ([b'{"evaluation_id": "e-1"}\n'], "Line 1: “gold_set” is missing."),
             ([b"\xff\xfe{\0"], "UTF-16"),
             ([lines[0].replace(b'"criteria":[', b'"criteria":[7,')], "Line 1: rubric: "),
         ):

@@ -85,9 +85,7 @@ def test_set_is_listed_renamed_exported_imported_and_deleted(gold: GoldSet, lead
     assert "There is another gold set named" in text(taken)
     file = SimpleUploadedFile("set.jsonl", exported.replace(b'"raters":1', b'"raters":0', 1))
     broken = {"file": file, "name": "broken"}
-    assert "Line 2: raters: Input should be greater than or equal to 1." in text(
-        lead.post(reverse("gold-sets"), broken)
-    )
+    assert "Line 2: “raters” must be at least 1." in text(lead.post(reverse("gold-sets"), broken))
     assert "Deleted geometry." in text(lead.post(reverse("delete-gold-set", args=[gold.pk]), follow=True))
     mine = {"file": SimpleUploadedFile("set.jsonl", exported), "name": "mine"}
     shown = text(lead.post(reverse("gold-sets"), mine, follow=True))
