@@ -23,6 +23,7 @@ import orjson
 
 from reviews.records.line_splice import members
 from reviews.records.patterns import STRING
+from reviews.records.scores import unnest
 from reviews.records.status import ALL_STATUSES
 
 VERDICTS = ("Pass", "Fail", "Partial")
@@ -111,11 +112,19 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
         if value is not None:
             values.append(read(name, value, whole))
         elif required:
-            raise LineError(name, "is null, but the field is required" if name in data else "is missing")
+            raise _lacking(data)
         else:
             values.append(None)
     extra = {key: value for key, value in data.items() if key not in _FIELDS}
     return Record._make([*values, extra, None])
+
+
+def _lacking(data: dict[str, Any]) -> LineError:
+    """Return the error about the first required field without a value, which names the other ones, too."""
+    first, *others = (name for name in FIELDS if name in REQUIRED_FIELDS and data.get(name) is None)
+    reason = "is null, but the field is required" if first in data else "is missing"
+    also = ", ".join(f"{name} (null)" if name in data else name for name in others)
+    return LineError(first, f"{reason}; also missing: {also}" if also else reason)
 
 
 def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
@@ -279,7 +288,7 @@ def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
         if not isinstance(judged, dict):
             takes = "an object with score and justification"
             raise LineError(name, f"has {type_name(judged)} for {criterion[:40]!r}, but takes {takes}")
-    return scores
+    return unnest(scores)
 
 
 def _strings(name: str, value: Any, _: _Line) -> list[str]:

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections import Counter
 from typing import Any
 
 Score = str | int | float | bool
@@ -13,6 +14,8 @@ AS_JUDGED = "as judged"
 # The form value for such a score of an imported decision.
 AS_IN_FILE = "as in the file"
 _LONGEST_WORD = 200
+# Groups of criteria are read down to this depth.
+_DEEPEST = 6
 _BEYOND = 10**18  # out of the range of 64 bits, whichever number it is
 
 
@@ -53,6 +56,33 @@ def decode_score(text: str) -> Score:
 def _is_plain(text: str) -> bool:
     is_taken = text in {AS_JUDGED, AS_IN_FILE}
     return text.isprintable() and text == text.strip() and not is_taken and decode_score(text) == text
+
+
+def unnest(scores: dict[str, Any]) -> dict[str, Any]:
+    """Return scores without groups of criteria, as in `{"accuracy": {"facts": {"score": ...}, ...}}`.
+
+    A criterion of a group keeps its own name, as in scores that are extracted from raw output; one whose name
+    occurs twice also has those of its groups: `accuracy.facts`.
+    """
+    if all("score" in entry for entry in scores.values()):
+        return scores
+    found: list[tuple[tuple[str, ...], Any]] = []
+    _collect(scores, (), found)
+    counts = Counter(path[-1] for path, _ in found)
+    unnested = {path[-1] if counts[path[-1]] == 1 else ".".join(path): entry for path, entry in found}
+    return unnested if len(unnested) == len(found) else scores
+
+
+def _collect(group: dict[str, Any], path: tuple[str, ...], found: list[tuple[tuple[str, ...], Any]]) -> None:
+    """Append the criteria of a group with their paths. Those in no group need no score."""
+    for name, entry in group.items():
+        place, before = (*path, name), len(found)
+        is_group = isinstance(entry, dict) and "score" not in entry
+        if is_group and len(place) < _DEEPEST:
+            _collect(entry, place, found)
+        is_criterion = not path or (isinstance(entry, dict) and not is_group)
+        if len(found) == before and is_criterion:
+            found.append((place, entry))
 
 
 def score_of(entry: Any) -> Any:

@@ -137,8 +137,10 @@ def _row(values: list[Any], keys: RowKeys) -> bytes:
 _NO_JSON = msgspec.Raw(b"null")
 
 
-class _AnyObject(msgspec.Struct):
+class _Entry(msgspec.Struct):
     """A JSON object with any content."""
+
+    score: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 _ID_FIELDS = ("task_id", "model_id", "response_id", "ideal_response_id", "human_reviewer_id")
@@ -164,7 +166,7 @@ _Line: Any = msgspec.defstruct(
     "_Line", map(_line_field, FIELDS), kw_only=True, forbid_unknown_fields=True, gc=False
 )
 _read = msgspec.json.Decoder(_Line).decode
-_read_scores = msgspec.json.Decoder(dict[str, _AnyObject]).decode
+_read_scores = msgspec.json.Decoder(dict[str, _Entry]).decode
 _PLACE_OF = {name: place for place, name in enumerate(Record._fields)}
 _NAMES = [_PLACE_OF[name] for name in ("evaluation_id", "judge_llm_model", "judge_prompt_template_path")]
 _IDS = [_PLACE_OF[name] for name in _ID_FIELDS]
@@ -226,6 +228,8 @@ def _values(read: Any, limits: Limits, task_context: bytes | None) -> list[Any]:
     values[_REASONS] = orjson.dumps(values[_REASONS])
     _put_json(values, limits)
     scores = _read_scores(read.parsed_rubric_scores)
+    if any(entry.score is msgspec.UNSET for entry in scores.values()):
+        raise _NeedsFullParse  # it may be a group of criteria
     values.append(None if scores else _extracted(orjson.loads(bytes(read.raw_judge_output))))
     values.append(encode_order(scores))
     return values

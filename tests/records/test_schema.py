@@ -59,6 +59,13 @@ class TestFields:
         assert refusal(line(**{name: ...})) == (name, "is missing")
         assert refusal(line(**{name: None})) == (name, "is null, but the field is required")
 
+    def test_all_missing_and_null_fields_are_named_at_once(self) -> None:
+        lacking = line(judge_llm_model=..., raw_judge_output=..., created_at=None)
+        assert refusal(lacking) == (
+            "judge_llm_model",
+            "is missing; also missing: raw_judge_output, created_at (null)",
+        )
+
     @pytest.mark.parametrize("name", sorted(set(FIELDS) - {"evaluation_id"}))
     def test_field_of_the_wrong_type_is_named(self, name: str) -> None:
         wrong = [1] if name != "review_reasons" else {}

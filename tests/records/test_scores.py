@@ -15,6 +15,7 @@ from reviews.records.scores import (
     format_score,
     identity,
     is_score,
+    unnest,
 )
 
 SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
@@ -70,3 +71,34 @@ def test_non_blank_value_is_a_score(value: Any) -> None:
 def test_names_and_scores_are_formatted_for_people() -> None:
     assert criterion_title("correctness_of_final_answer") == "Correctness of final answer"
     assert [format_score(score) for score in (None, "Yes", 4, True)] == ["", "Yes", "4", "true"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "unnested"),
+    [
+        ({"a": {"score": 1}, "b": {"score": None}}, {"a": {"score": 1}, "b": {"score": None}}),
+        ({"g": {"a": {"score": 1}}, "b": {"score": 2}}, {"a": {"score": 1}, "b": {"score": 2}}),
+        ({"g": {"h": {"a": {"score": 1}}, "note": "x"}}, {"a": {"score": 1}}),
+        (
+            {"g": {"a": {"score": 1}}, "h": {"a": {"score": 2}}},
+            {"g.a": {"score": 1}, "h.a": {"score": 2}},
+        ),
+        ({"g": {"note": "x"}, "b": {}}, {"g": {"note": "x"}, "b": {}}),
+        ({"g": {"score": 1, "a": {"score": 2}}}, {"g": {"score": 1, "a": {"score": 2}}}),
+        (
+            {"g": {"a": {"score": 1}}, "h": {"a": {"score": 2}, "g.a": {"score": 3}}},
+            {"g": {"a": {"score": 1}}, "h": {"a": {"score": 2}, "g.a": {"score": 3}}},
+        ),
+    ],
+)
+def test_criteria_of_groups_are_criteria_of_their_own(
+    scores: dict[str, Any], unnested: dict[str, Any]
+) -> None:
+    assert unnest(scores) == unnested
+
+
+def test_deep_groups_are_no_criteria() -> None:
+    deep: dict[str, Any] = {"score": 1}
+    for _ in range(150):
+        deep = {"g": deep}
+    assert unnest({"g": deep}) == {"g": deep}

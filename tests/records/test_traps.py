@@ -159,6 +159,14 @@ ACCEPTED: dict[str, list[bytes]] = {
     "a string as structured response": [
         line(structured_ideal_response="The answer is 2.", structured_model_response="")
     ],
+    'criteria in groups, `{"accuracy": {"facts": {"score": "Yes"}}}`': [
+        line(parsed_rubric_scores=groups)
+        for groups in (
+            {"accuracy": {"facts": {"score": "Yes"}, "logic": {"score": 1}}, "depth": {"score": "No"}},
+            {"style": {"tone": {"score": "Yes"}}, "form": {"tone": {"score": "No", "justification": "x"}}},
+            {"a": {"b": {"c": {"score": True}}}, "d": {"note": "No score."}, "e": {}},
+        )
+    ],
     "optional keys missing": [
         line(human_reviewer_id=..., human_corrected_scores=...),
         line(
