@@ -17,6 +17,7 @@ from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES, keeps_line
+from reviews.records.wording import shorten_middle
 
 # Sort expressions of lists. Never null, so that cursors can be compared; ordered by code point, so that
 # Python and PostgreSQL agree. Shorter task ids come first: 9 before 10.
@@ -267,15 +268,15 @@ class Evaluation(QuicklyLoaded):
 
     @property
     def title(self) -> str:
-        """The title of the record on a page: its task and its model. A hash is shortened."""
+        """The title of the record on a page: its task and its model. Hashes and long ids are shortened."""
         task = f"Task {self.task_id}" if self.task_id else f"Record {self.evaluation_id}"
-        task = _HASH.sub(r"\1…", task)
-        return f"{task} · {self.model_id}" if self.model_id else task
+        task = shorten_middle(_HASH.sub(r"\1…", task))
+        return f"{task} · {shorten_middle(self.model_id)}" if self.model_id else task
 
     @property
     def short_title(self) -> str:
         """The title of the record in a list with a column for the model: its task, or else its id."""
-        return self.task_id or _HASH.sub(r"\1…", self.evaluation_id)
+        return shorten_middle(self.task_id or _HASH.sub(r"\1…", self.evaluation_id))
 
     @property
     def human(self) -> dict[str, Any]:

@@ -31,6 +31,14 @@ def abbreviate(text: str, length: int = 60) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
 
 
+def shorten_middle(text: str, length: int = 60) -> str:
+    """Return a text with "…" for its middle if it is longer: the ends of ids and names tell them apart."""
+    if len(text) <= length:
+        return text
+    end = length // 3
+    return f"{text[: length - 1 - end]}…{text[-end:]}"
+
+
 def quoted(name: str) -> str:
     """Return a name within quotation marks, so that its commas do not read as the sentence's."""
     return f"“{name}”"

@@ -136,7 +136,13 @@ class TestProperties:
         ({"task_id": None, "model_id": None, "evaluation_id": "a"}, "Record a"),
         ({"task_id": "0123456789abcdef" * 4, "model_id": "o1"}, "Task 01234567… · o1"),
         ({"task_id": None, "model_id": None, "evaluation_id": "0123456789abcdef" * 2}, "Record 01234567…"),
+        (
+            {"task_id": "t" * 299 + "1", "model_id": "m" * 299 + "2"},
+            f"Task {'t' * 34}…{'t' * 19}1 · {'m' * 39}…{'m' * 19}2",
+        ),
     ],
 )
-def test_title_of_record_names_task_and_model_and_shortens_a_hash(ids: dict[str, Any], title: str) -> None:
+def test_title_of_record_names_task_and_model_and_shortens_hashes_and_long_ids(
+    ids: dict[str, Any], title: str
+) -> None:
     assert EvaluationFactory.build(**ids).title == title

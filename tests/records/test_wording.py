@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.records.wording import per_day, percent, rounded
+from reviews.records.wording import per_day, percent, rounded, shorten_middle
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,10 @@ def test_share_of_five_in_eight_is_63_percent() -> None:
 )
 def test_work_per_day_has_a_decimal_unless_it_is_zero(number: float, text: str) -> None:
     assert per_day(number) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("abc", "abc"), ("123456789", "123456789"), ("1234567890", "12345…890")]
+)
+def test_long_text_keeps_its_beginning_and_its_end(text: str, shown: str) -> None:
+    assert shorten_middle(text, 9) == shown

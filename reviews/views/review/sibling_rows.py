@@ -9,6 +9,7 @@ from cognireview.web.markup import format_html, format_html_join
 from reviews.evidence.rendering import inline
 from reviews.evidence.siblings import Sibling, Siblings, SiblingScore
 from reviews.models import Evaluation
+from reviews.records.wording import shorten_middle
 from reviews.views.row_parts import NOTHING, record_address, shorten
 
 _LONGEST_MODEL, _LONGEST_ANSWER, _LONGEST_SCORE = 60, 120, 8
@@ -62,7 +63,7 @@ def _row(sibling: Sibling, shown: _TableContext) -> SafeString:
 
 
 def _model(sibling: Sibling) -> str:
-    return shorten(sibling.model, _LONGEST_MODEL)
+    return shorten_middle(sibling.model, _LONGEST_MODEL)
 
 
 def _link(sibling: Sibling, evaluation: Evaluation) -> SafeString:
