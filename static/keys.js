@@ -16,6 +16,8 @@ export const keys = {
   commands: {
     go: () => { isGoing = true; },
     start: () => [...document.querySelectorAll("[data-start]")].at(-1)?.click(),
+    // A record has a sheet of its own.
+    keys: () => (document.querySelector("#keys") ?? document.querySelector("#page-keys"))?.showModal(),
     search: () => document.querySelector("input[type=search], #filter-q")?.focus(),
   },
   shifted: {},

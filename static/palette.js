@@ -10,7 +10,7 @@ const isMac = /^Mac|^iP/.test(navigator.platform);
 // These need a second key, a list or a text field behind the palette.
 const WITHOUT_MEANING = new Set(["go", "search", "down", "up"]);
 // The others need a record, which the page of a queue does not have.
-const WITHOUT_RECORD = new Set(["start", "undo"]);
+const WITHOUT_RECORD = new Set(["start", "undo", "keys"]);
 let numbered = 0; // the options that have an id for screen readers
 
 const options = () => [...list.querySelectorAll(".option")].filter((option) => option.checkVisibility());

@@ -13,15 +13,25 @@ from reviews.models import User
 
 
 class Command(NamedTuple):
-    """A command of the review screen."""
+    """A command of the review screen or of other pages."""
 
     name: str
     #: The default key.
     key: str
-    #: The description in the list of shortcuts.
+    #: What it does on the review screen.
     title: str
+    #: What it does on other pages, such as lists; empty for nothing.
+    elsewhere: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """What it does on all pages."""
+        if self.elsewhere in {"", self.title}:
+            return self.title
+        return f"{self.title}; in lists: {self.elsewhere[0].lower()}{self.elsewhere[1:]}"
 
 
+_GO = "Go to: then Q queue, H my reviews, R runs, D dashboard, I inbox, N its next item"
 COMMANDS = (
     Command("submit", "a", "Submit and next"),
     Command("skip", "s", "Skip (moves to the end of your queue)"),
@@ -29,11 +39,12 @@ COMMANDS = (
     Command(
         "escalate",
         "x",
-        "Can't judge: send to a lead; in lists: select the row, with Shift all since the last one",
+        "Can't judge: send to a lead",
+        "Select the row, with Shift all since the last one",
     ),
     Command("undo", "u", "Undo your last action, and then the one before it"),
-    Command("down", "j", "Next criterion, or next row of a list; with Shift: view the next record"),
-    Command("up", "k", "Previous criterion, or previous row of a list; with Shift: view the previous record"),
+    Command("down", "j", "Next criterion; with Shift: view the next record", "Next row"),
+    Command("up", "k", "Previous criterion; with Shift: view the previous record", "Previous row"),
     Command("reason", "e", "Write your reason"),
     Command("comment", "c", "Comment"),
     Command("guideline", "h", "Guideline of the run"),
@@ -46,10 +57,10 @@ COMMANDS = (
     Command("diff", "d", "Highlight differences between the responses"),
     Command("source", "m", "Toggle LaTeX source"),
     Command("layout", "v", "Toggle layout"),
-    Command("start", "z", "Start reviewing, in lists and on the queue page"),
-    Command("go", "g", "Go to: then Q queue, H my reviews, R runs, D dashboard, I inbox, N its next item"),
-    Command("search", "/", "Search in lists"),
-    Command("keys", "?", "Keyboard shortcuts"),
+    Command("start", "z", "Start reviewing", "Start reviewing"),
+    Command("go", "g", _GO, _GO),
+    Command("search", "/", "Search in lists", "Search in lists"),
+    Command("keys", "?", "Keyboard shortcuts", "Keyboard shortcuts"),
 )
 _DEFAULTS = {command.name: command.key for command in COMMANDS}
 # After so many decisions a person knows the keys.
@@ -92,7 +103,7 @@ def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]
         raise InvalidShortcuts(reasons)
     before = _audited(user)
     user.theme, user.has_shortcuts = theme, has_shortcuts
-    user.shortcuts = {name: keys[name] for name, default, _ in COMMANDS if keys[name] != default}
+    user.shortcuts = {name: keys[name] for name, default, *_ in COMMANDS if keys[name] != default}
     user.save(update_fields=["theme", "has_shortcuts", "shortcuts"])
     events.record("preferences", actor=user, before=before, after=_audited(user))
 
@@ -131,6 +142,8 @@ def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:
         elif key in _RESERVED:
             reasons[command.name] = f"{_RESERVED[key]}. Choose another key."
         elif key in first:
-            reasons[command.name] = f"{key.upper()} is used for “{first[key].title}”. Choose another key."
+            reasons[command.name] = (
+                f"{key.upper()} is used for “{first[key].full_title}”. Choose another key."
+            )
         first.setdefault(key, command)
     return reasons

@@ -56,13 +56,11 @@ def all_commands(user: User) -> tuple[preferences.Command, ...]:
 @lru_cache(maxsize=512)
 def _all_commands(keys: tuple[tuple[str, str], ...]) -> tuple[preferences.Command, ...]:
     known = dict(keys)
-    return tuple(
-        preferences.Command(name, known.get(name, ""), title) for name, _, title in preferences.COMMANDS
-    )
+    return tuple(command._replace(key=known.get(command.name, "")) for command in preferences.COMMANDS)
 
 
 @register.simple_tag
 def commands(user: User) -> list[preferences.Command]:
     """Return every command with its key, for the list of shortcuts; empty if shortcuts are off."""
     keys = preferences.active_keys(user)
-    return [preferences.Command(name, keys[name], title) for name, _, title in preferences.COMMANDS if keys]
+    return [command._replace(key=keys[command.name]) for command in preferences.COMMANDS if keys]

@@ -163,7 +163,6 @@ Object.assign(keys.commands, {
   diff: toggleDiff,
   source: toggleMathSource,
   layout: toggleLayout,
-  keys: () => one("#keys")?.showModal(),
 });
 Object.assign(keys.shifted, { down: click("#look-next"), up: click("#look-previous") });
 
@@ -243,7 +242,7 @@ document.addEventListener("click", (event) => {
   }
   const control = event.target.closest("button, a");
   if (!control) return;
-  if (control.id === "show-keys") one("#keys").showModal();
+  if (control.id === "show-keys") keys.commands.keys();
   else if (control.matches("#flag, #escalate") && one("#escalation")) {
     event.preventDefault();
     openEscalation(control);

@@ -58,6 +58,20 @@ def test_filters_are_typed_chosen_and_removed(listed: Page) -> None:
     expect(listed.locator("#found")).to_have_text("3 records")
 
 
+def test_question_mark_shows_the_keys_of_lists_and_pages(listed: Page) -> None:
+    sheet = listed.get_by_role("dialog", name="Keyboard shortcuts")
+    listed.keyboard.press("?")
+    expect(sheet).to_contain_text("Next row")
+    expect(sheet).not_to_contain_text("criterion")
+    listed.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    listed.keyboard.press("g")
+    with listed.expect_navigation():
+        listed.keyboard.press("r")
+    listed.keyboard.press("?")
+    expect(sheet).to_be_visible()
+
+
 def test_keys_move_through_the_list_and_the_back_button_finds_the_place_again(listed: Page) -> None:
     current = listed.locator("[data-row][aria-current] th")
     listed.keyboard.press("j")

@@ -33,7 +33,7 @@ class PreferencesForm(forms.Form):
         for command in COMMANDS:
             widget = forms.TextInput(attrs={"maxlength": 1, "autocapitalize": "none", "spellcheck": "false"})
             self.fields[f"key-{command.name}"] = forms.CharField(
-                label=command.title, max_length=1, required=False, widget=widget
+                label=command.full_title, max_length=1, required=False, widget=widget
             )
 
         # Without a mail server there is nothing to choose.
