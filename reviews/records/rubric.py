@@ -75,14 +75,14 @@ class Cause:
 DEFAULT_CAUSES = (
     Cause("Too strict", ("raised",)),
     Cause("Too lenient", ("lowered",)),
-    Cause("Misread answer"),
-    Cause("Arithmetic"),
+    Cause("Misread the answer"),
+    Cause("Calculation error"),
     Cause("Missed a step"),
-    Cause("Invented fact"),
-    Cause("Right score wrong reason", ("same",)),
-    Cause("Reference wrong", needs=("reference",)),
-    Cause("Verifier wrong", needs=("verifier",)),
-    Cause("Rubric unclear"),
+    Cause("Hallucinated fact"),
+    Cause("Right score, wrong reasoning", ("same",)),
+    Cause("Wrong reference", needs=("reference",)),
+    Cause("Verifier error", needs=("verifier",)),
+    Cause("Unclear rubric"),
     Cause("Other"),
 )
 

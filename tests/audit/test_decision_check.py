@@ -45,7 +45,7 @@ def tamper() -> Tamper:
 def decided(ana: User) -> Evaluation:
     """A record that ana decided, as `SCORES` says."""
     evaluation = EvaluationFactory.create(run=RunFactory.create(name="one"), evaluation_id="eval_a")
-    decide(evaluation, ana, comments="Half of it.", causes={"Conclusion Accuracy": "arithmetic"})
+    decide(evaluation, ana, comments="Half of it.", causes={"Conclusion Accuracy": "calculation error"})
     return fresh(evaluation)
 
 

@@ -49,7 +49,7 @@ def test_agreeing_takes_one_key_an_override_with_cause_four_and_scoring_all_no_t
     heading(screen, "c-model")
     review = saved(screen, "b-model")
     assert words_of(review) == ["No", "No", "Yes", "Yes"]
-    assert review.causes == {"rigour": "misread answer"}
+    assert review.causes == {"rigour": "misread the answer"}
     assert press(screen, "Shift+N", "a") == 2
     assert words_of(saved(screen, "c-model")) == ["No"] * 4
 
@@ -100,7 +100,7 @@ def test_undo_takes_one_key_restores_the_scores_and_waits_for_a_running_submit(s
     verdict(screen, "Fail")
     rigour = screen.get_by_role("group", name="rigour")
     expect(rigour.get_by_role("radio", name="No", exact=True)).to_be_checked()
-    expect(rigour).to_contain_text("Yes → No Misread answer")
+    expect(rigour).to_contain_text("Yes → No Misread the answer")
     assert record("a-model").in_queue
     wait_for_prefetch(screen, "b-model")
     held = hold_submits(screen)
@@ -136,11 +136,11 @@ def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets_
     press(screen, "6")
     # A cause can be removed.
     press(screen, "2", "n", "2", "2")
-    expect(rigour).to_contain_text("Yes → No Misread answer")
+    expect(rigour).to_contain_text("Yes → No Misread the answer")
     rigour.get_by_role("button", name="Remove the cause").click()
     expect(rigour).to_contain_text("Yes → No Add a cause")
     press(screen, "Control+Enter")
-    assert saved(screen, "c-model").causes == {"depth": "reference wrong"}
+    assert saved(screen, "c-model").causes == {"depth": "wrong reference"}
 
 
 # Keys while typing

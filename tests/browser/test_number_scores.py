@@ -68,7 +68,7 @@ def test_typed_number_within_the_range_overrides_the_judge_with_a_cause(ten: Pag
         "justification_by": "judge",
     }
     assert decided()["clarity"] == {"score": 8, "justification": "Clear."}
-    assert Review.objects.get().causes == {"depth": "misread answer"}
+    assert Review.objects.get().causes == {"depth": "misread the answer"}
 
 
 @pytest.mark.exhaustive

@@ -58,7 +58,7 @@ def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> N
     expect(first.locator("label.cause:visible")).to_have_count(6)
     assert boxes(screen) == before
     press(screen, "2")
-    expect(first).to_contain_text("No → Yes Misread answer")
+    expect(first).to_contain_text("No → Yes Misread the answer")
     assert boxes(screen) == before
     last = screen.get_by_role("group", name="elegance")
     last.get_by_role("radio", name="Partial").click()
@@ -98,12 +98,12 @@ def test_more_causes_follow_the_first_six_and_without_evidence_no_button_is_prim
     expect(screen.locator("#submit")).to_have_class("button")
     first = screen.get_by_role("group", name="depth")
     press(screen, "1", "y", "0")
-    expect(first.get_by_text("Verifier wrong")).to_be_visible()
+    expect(first.get_by_text("Verifier error")).to_be_visible()
     expect(first.get_by_text("Too strict")).to_be_hidden()
     press(screen, "1")
-    expect(first).to_contain_text("No → Yes Verifier wrong")
+    expect(first).to_contain_text("No → Yes Verifier error")
     press(screen, "1", "p")  # the same direction keeps the cause
-    expect(first).to_contain_text("No → Partial Verifier wrong")
+    expect(first).to_contain_text("No → Partial Verifier error")
     draft_is(screen, "saved")
 
 

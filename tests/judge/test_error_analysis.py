@@ -58,7 +58,7 @@ class TestErrorAnalysis:
     def test_causes_are_ranked_by_template(self, ana: User) -> None:
         decided("a", ana, {"Clarity": "too lenient", "Rigor": "too strict"})
         decided("b", ana, {"Rigor": "too strict"})
-        decided("c", ana, {"Rigor": "arithmetic"}, judge_prompt_template_path="prompts/other.txt")
+        decided("c", ana, {"Rigor": "calculation error"}, judge_prompt_template_path="prompts/other.txt")
         first, second = found().templates
         assert (first.template, first.mentions) == ("prompts/judge.txt", 3)
         assert [(cause.title, cause.mentions) for cause in first.causes] == [
@@ -66,7 +66,7 @@ class TestErrorAnalysis:
             ("Too lenient", 1),
         ]
         assert [(one.title, one.mentions) for one in first.causes[0].criteria] == [("Rigor", 2)]
-        assert (second.template, second.causes[0].cause) == ("prompts/other.txt", "arithmetic")
+        assert (second.template, second.causes[0].cause) == ("prompts/other.txt", "calculation error")
 
     def test_mentions_count_current_decisions(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
@@ -75,16 +75,16 @@ class TestErrorAnalysis:
 
     def test_error_analysis_filters_by_judge_template_and_model(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
-        decided("b", ana, {"Rigor": "arithmetic"}, model_id="o1")
+        decided("b", ana, {"Rigor": "calculation error"}, model_id="o1")
         [template] = found(model="o1").templates
-        assert [cause.cause for cause in template.causes] == ["arithmetic"]
+        assert [cause.cause for cause in template.causes] == ["calculation error"]
         assert found(judge="nobody").templates == ()
 
     @pytest.mark.slow
     def test_error_analysis_takes_the_same_queries_at_any_size(
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
-        for number, cause in enumerate(["too strict", "arithmetic", "too lenient"]):
+        for number, cause in enumerate(["too strict", "calculation error", "too lenient"]):
             decided(f"{number}", ana, {"Rigor": cause}, model_id=f"model {number}")
         with django_assert_max_num_queries(5):
             found()
@@ -124,9 +124,9 @@ class TestExample:
     @pytest.mark.slow
     def test_examples_are_the_newest_of_several_criteria(self, ana: User) -> None:
         for name in "abc":
-            decided(name, ana, {"Rigor": "arithmetic"})
-        decided("d", ana, {"Clarity": "arithmetic"})
-        decided("e", ana, {"Rigor": "arithmetic"})
+            decided(name, ana, {"Rigor": "calculation error"})
+        decided("d", ana, {"Clarity": "calculation error"})
+        decided("e", ana, {"Rigor": "calculation error"})
         [cause] = found().templates[0].causes
         assert [(one.evaluation_id, one.criterion) for one in cause.examples] == [
             ("e", "Rigor"),

@@ -38,8 +38,15 @@ class TestRubric:
         assert Rubric().scale.buttons == ("Yes", "Partial", "No")
         assert Rubric().rule == VerdictRule("worst")
         assert [cause.word for cause in Rubric().causes] == [
-            *("too strict", "too lenient", "misread answer", "arithmetic", "missed a step", "invented fact"),
-            *("right score wrong reason", "reference wrong", "verifier wrong", "rubric unclear", "other"),
+            *(
+                "too strict",
+                "too lenient",
+                "misread the answer",
+                "calculation error",
+                "missed a step",
+                "hallucinated fact",
+            ),
+            *("right score, wrong reasoning", "wrong reference", "verifier error", "unclear rubric", "other"),
         ]
 
     def test_unlisted_criterion_has_the_scale_of_the_rubric(self) -> None:
@@ -62,8 +69,8 @@ class TestRubric:
         ] == ["partial", "yes", "no", None, None, None]
 
     def test_cause_is_found_by_its_word(self) -> None:
-        assert Rubric().cause("arithmetic") == Cause("Arithmetic")
-        assert Rubric().cause("Arithmetic") is None
+        assert Rubric().cause("calculation error") == Cause("Calculation error")
+        assert Rubric().cause("Calculation error") is None
 
     def test_fingerprint_differs_for_every_change(self) -> None:
         others = [

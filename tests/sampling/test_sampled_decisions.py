@@ -57,7 +57,7 @@ class TestDecisionsOnSampledRecords:
         [
             {"scores": CORRECTED},
             {"scores": {"Clarity": {"score": "Yes", "justification": "Another reason."}}},
-            {"causes": {"Clarity": "right score wrong reason"}},
+            {"causes": {"Clarity": "right score, wrong reasoning"}},
         ],
         ids=["a score", "a justification", "a cause"],
     )

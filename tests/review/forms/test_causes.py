@@ -5,7 +5,7 @@ import pytest
 from reviews.records.rubric import CIRCUMSTANCES, DEFAULT_CAUSES, Cause, Circumstance, Direction
 from reviews.review.forms.causes import cause_options
 
-GENERAL = ["misread answer", "arithmetic", "missed a step", "invented fact"]
+GENERAL = ["misread the answer", "calculation error", "missed a step", "hallucinated fact"]
 
 
 def shown(
@@ -25,33 +25,33 @@ def shown(
     [
         ("raised", ["too strict", *GENERAL]),
         ("lowered", ["too lenient", *GENERAL]),
-        ("same", [*GENERAL, "right score wrong reason"]),
+        ("same", [*GENERAL, "right score, wrong reasoning"]),
         (None, GENERAL),
     ],
 )
 def test_causes_fit_the_direction_of_the_change(direction: Direction | None, first: list[str]) -> None:
     assert shown(direction)[: len(first)] == first
-    assert not {"too strict", "too lenient", "right score wrong reason"} - {*first} & {*shown(direction)}
+    assert not {"too strict", "too lenient", "right score, wrong reasoning"} - {*first} & {*shown(direction)}
 
 
 def test_causes_with_needs_are_offered_where_the_record_has_them() -> None:
-    assert not {"verifier wrong", "reference wrong"} & {*shown(None)}
-    assert shown(None, "reference")[4:] == ["reference wrong", "rubric unclear"]
-    assert shown(None, "verifier")[4:] == ["verifier wrong", "rubric unclear"]
+    assert not {"verifier error", "wrong reference"} & {*shown(None)}
+    assert shown(None, "reference")[4:] == ["wrong reference", "unclear rubric"]
+    assert shown(None, "verifier")[4:] == ["verifier error", "unclear rubric"]
 
 
 def test_at_most_six_causes_are_shown_and_the_others_remain() -> None:
     options = cause_options(DEFAULT_CAUSES, direction="raised", circumstances=CIRCUMSTANCES, chosen="")
-    assert shown("raised", *CIRCUMSTANCES) == ["too strict", *GENERAL, "reference wrong"]
+    assert shown("raised", *CIRCUMSTANCES) == ["too strict", *GENERAL, "wrong reference"]
     assert [one.word for one in options if not one.key] == [
         "too lenient",
-        "right score wrong reason",
-        "verifier wrong",
-        "rubric unclear",
+        "right score, wrong reasoning",
+        "verifier error",
+        "unclear rubric",
         "other",
     ]
 
 
 def test_chosen_cause_remains_whatever_it_needs() -> None:
-    options = cause_options(DEFAULT_CAUSES, direction="raised", circumstances=(), chosen="verifier wrong")
-    assert [one.word for one in options if one.checked] == ["verifier wrong"]
+    options = cause_options(DEFAULT_CAUSES, direction="raised", circumstances=(), chosen="verifier error")
+    assert [one.word for one in options if one.checked] == ["verifier error"]

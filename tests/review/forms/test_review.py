@@ -345,16 +345,16 @@ class TestCauses:
         assert form.decision["causes"] == {"Depth": "too strict"}
 
     def test_cause_may_explain_a_right_score_with_a_wrong_reason(self, record: Evaluation) -> None:
-        form = valid(record, justification_1="Not for that.", cause_1="right score wrong reason")
-        assert form.decision["causes"] == {"Depth": "right score wrong reason"}
+        form = valid(record, justification_1="Not for that.", cause_1="right score, wrong reasoning")
+        assert form.decision["causes"] == {"Depth": "right score, wrong reasoning"}
 
     def test_causes_about_reference_and_verifier_need_them(self) -> None:
         record = made(parsed_rubric_scores=SCORES, final_answer_verified=None, verification_message="")
         form = ReviewForm(record)
-        assert not {"reference wrong", "verifier wrong"} & {one.word for one in form.rows[0].causes}
+        assert not {"wrong reference", "verifier error"} & {one.word for one in form.rows[0].causes}
         form.note_evidence(has_evidence=True, has_reference=True)
         words = {one.word for one in form.rows[0].causes}
-        assert ("reference wrong" in words, "verifier wrong" in words) == (True, False)
+        assert ("wrong reference" in words, "verifier error" in words) == (True, False)
 
     def test_cause_is_optional(self, record: Evaluation) -> None:
         assert valid(record, score_1="Yes", cause_1="").decision["causes"] == {}

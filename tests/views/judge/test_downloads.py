@@ -20,12 +20,15 @@ pytestmark = pytest.mark.django_db
 
 class TestErrorAnalysis:
     def test_causes_are_ranked_with_links_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
-        for cause in ("too strict", "too strict", "arithmetic"):
+        for cause in ("too strict", "too strict", "calculation error"):
             review(algebra, ana, "No", "Yes", cause=cause)
         response = as_lea.get(url("judge-errors", algebra))
         found = sections(response)["causes-of-1"].data["table"]
         named = {line[0][1].text: line[1][1] for line in found.lines}
-        assert {cause: cell.value for cause, cell in named.items()} == {"Too strict": 2, "Arithmetic": 1}
+        assert {cause: cell.value for cause, cell in named.items()} == {
+            "Too strict": 2,
+            "Calculation error": 1,
+        }
         listed = as_lea.get(named["Too strict"].url)
         assert len(listed.context["table"].lines) == 2
         assert "Cause: too strict" in text(listed)

@@ -22,7 +22,7 @@ def judged(class_world: None) -> Run:
     """A run with decisions by ana, of several models, prompts and causes. The tests of a class share it."""
     run = RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
     ana = UserFactory.create(username="ana", role="reviewer")
-    for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
+    for number, cause in enumerate(["too strict", "too lenient", "calculation error"] * 2):
         columns = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
         review(run, ana, "Yes", "No", cause=cause, **columns)
     return run

@@ -61,7 +61,7 @@ class TestFields:
             (Criterion("a", "The A", "First.\n\nSecond.", is_required=False, weight=2.5, scale=scale),),
             scale or ValueScale(("good", "bad"), "good"),
             VerdictRule("weighted", 0.75, 0.5),
-            (Cause("Too strict", ("raised", "same")), Cause("Verifier wrong", needs=("verifier",))),
+            (Cause("Too strict", ("raised", "same")), Cause("Verifier error", needs=("verifier",))),
         )
         declare_rubric(run_id=run.pk, actor=None, rubric=rubric)
         assert saved(as_lea, run).status_code == 302
