@@ -344,7 +344,7 @@ def lock_in(page: Page) -> None:
     settle(page)
     page.keyboard.press("Shift+N")
     page.keyboard.press("a")
-    page.get_by_text("Your scores vs the judge's").wait_for()
+    page.get_by_role("heading", name="The judge scored").wait_for()
 
 
 def escalated_record() -> int:

@@ -152,7 +152,7 @@ class ReviewForm(forms.Form):
 
     @property
     def scores_by_digit(self) -> bool:
-        """Whether digits are scores. Shift and a digit picks a cause then, and no digit goes to a criterion."""
+        """Whether digits are scores. They pick a cause with Shift then, and go to no criterion."""
         return any(choice.key.isdigit() for choice in self.score_keys)
 
     def clean_comments(self) -> str:
@@ -203,17 +203,17 @@ class ReviewForm(forms.Form):
 
     @property
     def blind_result(self) -> str:
-        """Sentence on how far the blind scores differ from the judge's; empty without blind scores."""
+        """How far the blind scores differ from the judge's; empty without blind scores."""
         if not self.blind_scores:
             return ""
         given = self.blind_scores.scores
         both = [one for one in self.proposals if is_score(one.score) and one.criterion in given]
         differ = sum(not is_same_score(one.score, given[one.criterion]) for one in both)
         if not both:
-            return "The judge scored none of these."
+            return "The judge scored none of these"
         if not differ:
-            return f"The judge scored the same on {counted(len(both), 'criterion', 'criteria')}."
-        return f"The judge scored {differ} of {counted(len(both), 'criterion', 'criteria')} differently."
+            return f"The judge scored the same on {counted(len(both), 'criterion', 'criteria')}"
+        return f"The judge scored {differ} of {counted(len(both), 'criterion', 'criteria')} differently"
 
     @property
     def has_judged_scores(self) -> bool:
@@ -229,7 +229,7 @@ class ReviewForm(forms.Form):
             return "Your decision"
         if self.evaluation.review_id is not None and self.sheet.earlier:
             return self._decision_title
-        return "Your scores vs the judge's" if self.blind_scores else self._judge_title
+        return self.blind_result or self._judge_title
 
     @property
     def read_title(self) -> str:

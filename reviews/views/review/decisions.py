@@ -47,11 +47,12 @@ def submit(request: Request, pk: int) -> HttpResponse:
         toasts.offer_undo(request, record, f"{record.title} submitted. {outcome}", event=review.event)
         return _show_next(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
+    verdict = after if after == before or not before else f"{before} → {after}"
     saved = format_html(
-        '<a href="{}">{}</a> submitted: {}.',
+        '<a href="{}">{}</a> submitted{}.',
         reverse("evaluation", args=[pk]),
         record.title,
-        after if after == before or not before else f"{before} → {after}",
+        f": {verdict}" if before or form.rubric.has_verdict else "",
     )
     toasts.offer_undo(request, record, saved, event=review.event)
     return _show_next(request, record)
@@ -65,10 +66,9 @@ def lock_in(request: Request, pk: int) -> HttpResponse:
     saved = _save(request, record, form, blind_scoring.lock_in)
     if isinstance(saved, HttpResponse):
         return saved
-    revealed = _revealed_form(request, record, form)
-    messages.success(request, f"Your scores are locked in. {revealed.blind_result}")
     if not request.htmx:
         return screen.show(request, record)
+    revealed = _revealed_form(request, record, form)
     return screen.record_screen(request, screen.load(request, pk), form=revealed)
 
 

@@ -44,8 +44,7 @@ class TestLockIn:
         response = lock_in("Yes", "Yes", "No", "No", comments="Hm.")
         page = text(response)
         assert response.status_code == 200
-        assert "Your scores are locked in. The judge scored 2 of 3 criteria differently." in page
-        assert "Your scores vs the judge&#x27;s" in page
+        assert page.count("The judge scored 2 of 3 criteria differently") == 1
         assert "No → Yes" in page
         assert "Excellent → No" in page
         assert "Ends with the wrong sign." in page
@@ -66,7 +65,7 @@ class TestLockIn:
         Run.objects.update(rubric={})
         response = lock_in("Yes")
         page = text(response)
-        assert "The judge scored the same on 1 criterion." in page
+        assert "The judge scored the same on 1 criterion" in page
         assert "Agree &amp; next" in page
         assert response.context["form"].changes == 0
 
@@ -107,7 +106,7 @@ class TestLockIn:
         response = lock_in("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
         assert (response.status_code, response["Location"]) == (303, url("evaluation", claimed))
         page = as_ana.get(response["Location"])
-        assert "The judge scored 2 of 3 criteria differently." in text(page)
+        assert "The judge scored 2 of 3 criteria differently" in text(page)
         assert "Hm." in text(page)
         assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
 
@@ -192,7 +191,7 @@ class TestAfterLockIn:
         form = response.context["form"]
         assert not form.is_blind
         assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]
-        assert form.blind_result == "The judge scored 2 of 3 criteria differently."
+        assert form.blind_result == "The judge scored 2 of 3 criteria differently"
 
     @pytest.mark.slow
     def test_revision_shows_the_locked_in_scores(
