@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -19,12 +19,9 @@ _SEEN = 50
 _PART_OF_WORD = re.compile(r"[^/_-]*[/_-]+|[^/_-]+")
 
 
-def print_parts(parts: Iterable[RenderableType], *, wraps: bool = True) -> None:
-    """Print parts of a report to standard output, with lines as wide as the terminal if it `wraps`.
-
-    Empty texts are left out.
-    """
-    console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=not wraps)
+def print_parts(parts: Iterable[RenderableType]) -> None:
+    """Print parts of a report to standard output, as wide as the terminal. Empty texts are left out."""
+    console = Console(file=sys.stdout, highlight=False, markup=False)
     for part in parts:
         if not isinstance(part, Text) or part.plain:
             console.print(part)
@@ -36,8 +33,8 @@ def heading(text: str) -> Text:
 
 
 def sentences(lines: Iterable[str]) -> Text:
-    """Return sentences, each on its own line."""
-    return Text("\n".join(map(printable, lines)))
+    """Return sentences, each on its own line and only once."""
+    return Text("\n".join(dict.fromkeys(map(printable, filter(None, lines)))))
 
 
 def printable(text: str) -> str:
@@ -52,8 +49,8 @@ class TextTable:
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
-    #: The first columns are left-aligned texts, this many. The others are numbers.
-    texts: int = 1
+    #: The columns that are texts, and therefore left-aligned. The others are numbers.
+    texts: Collection[int] = (0,)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         lines = [[printable(cell) for cell in row] for row in (self.headings, *self.rows)]
@@ -67,7 +64,7 @@ class TextTable:
 
     def _line(self, parts: Sequence[str], widths: Sequence[int]) -> str:
         padded = (
-            part + " " * (width - cell_len(part)) if place < self.texts else part.rjust(width)
+            part + " " * (width - cell_len(part)) if place in self.texts else part.rjust(width)
             for place, (part, width) in enumerate(zip(parts, widths, strict=True))
         )
         return (" " * _GAP).join(padded).rstrip()

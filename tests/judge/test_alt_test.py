@@ -136,7 +136,7 @@ def test_report_command_prints_the_alt_test(run: Run, people: list[User], capfdb
     rate_together(run, people, [*[ALIKE] * 28, ANA_DIFFERS])
     text = manage(capfdbinary, "judge_report", "nightly").out.decode()
     assert "May the judge replace a reviewer?" in text
-    assert "judge-1, Verdict, epsilon 0.2: The test needs 2 reviewers" in " ".join(text.split())
+    assert "judge-1: The test needs 2 reviewers" in " ".join(text.split())
     [found] = json.loads(manage(capfdbinary, "judge_report", "nightly", "--json").out)["alt_test"]
     assert found["answers"][0] == {
         "epsilon": 0.2,

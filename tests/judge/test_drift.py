@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -237,6 +238,6 @@ class TestPages:
         printed = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday").out.decode()
-        assert "Shift: +20 points (" in lines
-        assert "without the shift +10 points (" in lines
+        assert "changed by +20 points (" in " ".join(lines.split())
+        assert re.search(r"Without\s+the\s+shift.*\+10(\.0)? points", lines, re.DOTALL)
         assert manage(capfdbinary, "judge_report", "monday", "--drift", "monday").status == 2

@@ -186,6 +186,6 @@ class TestPages:
         lines = manage(capfdbinary, "judge_report", "friday", "--history").out.decode()
         assert "60%" in lines
         table, *described = lines.split("\n\n")
-        assert [line.split()[1] for line in table.splitlines()] == ["Run", "monday", "tuesday", "friday"]
+        assert [line.split()[0] for line in table.splitlines()] == ["Run", "monday", "tuesday", "friday"]
         assert described[0].startswith("monday\nJudge: gpt-4o-2024-05-13\nPrompt: prompts/judge.txt")
         assert manage(capfdbinary, "judge_report", "friday", "--history", "--csv").status == 2

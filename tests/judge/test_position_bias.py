@@ -204,4 +204,4 @@ def test_page_and_report_show_the_bias(client: Client, ana: User, lea: User, cap
     [found] = build_report(JudgeScope(run)).as_json()["position_bias"]
     assert (found["outcome"], found["changed"]["value"]) == ("first", 1)
     printed = manage(capfdbinary, "judge_report", "pairs").out.decode()
-    assert "Order of two responses" in printed
+    assert "Choices by order" in printed

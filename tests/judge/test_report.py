@@ -57,7 +57,7 @@ def test_page_csv_and_text_show_every_part(as_lea: Client, monkeypatch: pytest.M
     found = report.build_report(JudgeScope(run))
     names = {one.name for one in fields(report.JudgeReport)}
     text, page = ReadParts(found), ReadParts(found)
-    list(report_tables.tables(cast("report.JudgeReport", text)))
+    list(report_tables.report_parts(cast("report.JudgeReport", text)))
     monkeypatch.setattr(report, "build_report", lambda _: page)
     as_lea.get(reverse("judge-report", args=[run.pk]))
     # Filters show the scope on the page.

@@ -12,7 +12,7 @@ from reviews.management.arguments import add_output, clean_name, find_run, not_f
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.output_files import write_with_retry
-from reviews.management.report_tables import gold_tables
+from reviews.management.report_tables import gold_parts
 from reviews.management.text_tables import print_parts
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
             return
-        print_parts(gold_tables(found))
+        print_parts(gold_parts(found))
 
     def _export(self, options: dict[str, Any]) -> None:
         gold_set = _find(options["name"])

@@ -23,7 +23,7 @@ from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
-from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
+from reviews.management.report_tables import comparison_parts, drift_parts, history_parts, report_parts
 from reviews.management.text_tables import print_parts
 from reviews.models import Run
 
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         elif required:
             self.stdout.write("\n".join(one.sentence for one in checked))
         else:
-            print_parts(tables(found))
+            print_parts(report_parts(found))
         if status := quality_gates.worst_outcome(checked).status:
             sys.exit(status)
 
@@ -100,13 +100,14 @@ class Command(BaseCommand):
             raise CommandError(f"--{name}: name a run other than the compared one.", returncode=2)
         values = {each: options[each] for each in SCOPE_FILTERS}
         read = read_shared_filters(others[0], run, values) if others else read_scope(run, values)
-        kind, measure, lines = _INSTEAD[name]
+        scope = require_valid(read)
+        kind, measure, parts = _INSTEAD[name]
         with _failures():
-            found = measure(*others, require_valid(read))
+            found = measure(*others, scope)
         if options["json"]:
             self.stdout.write(json.dumps(encode(kind, found), ensure_ascii=False, allow_nan=False))
         else:
-            print_parts(lines(found), wraps=False)
+            print_parts(parts(found, scope, *others))
 
 
 @contextmanager
@@ -123,8 +124,8 @@ def _over_all_runs(scope: JudgeScope) -> History:
 
 
 # Option -> the type of the document, the function that measures, and the one that prints.
-_INSTEAD: dict[str, tuple[type, Callable[..., Any], Callable[[Any], Iterable[RenderableType]]]] = {
-    "compare": (judge.Comparison, compare_runs, comparison_lines),
-    "drift": (judge.Drift, measure_drift, drift_lines),
-    "history": (judge.History, _over_all_runs, history_lines),
+_INSTEAD: dict[str, tuple[type, Callable[..., Any], Callable[..., Iterable[RenderableType]]]] = {
+    "compare": (judge.Comparison, compare_runs, comparison_parts),
+    "drift": (judge.Drift, measure_drift, drift_parts),
+    "history": (judge.History, _over_all_runs, history_parts),
 }

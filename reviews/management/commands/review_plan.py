@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from rich.text import Text
 
 from reviews.judge import planning, review_plan
-from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET, JudgePlan
+from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters
-from reviews.management.text_tables import TextTable, print_parts
+from reviews.management.report_tables import plan_parts
+from reviews.management.text_tables import print_parts
 from reviews.rubric.run_settings import InvalidSettings
 
 
@@ -63,21 +63,4 @@ class Command(BaseCommand):
             document = found.as_json() | {"served": planning.served_plan(run)}
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
         else:
-            _print(found)
-
-
-def _print(plan: JudgePlan) -> None:
-    if plan.cells:
-        print_parts([_table(plan)])
-    total = [f"Blind reviews to add: {plan.more:,}."] if plan.cells else []
-    print_parts(map(Text, [*plan.sentences, *total]), wraps=False)
-
-
-def _table(plan: JudgePlan) -> TextTable:
-    headings = ("Judge", "Prompt", "Model", "Verdict", "Flag", "Records", "Blind ratings", "More")
-    rows = []
-    for one in sorted(plan.cells, key=lambda one: -one.more):
-        cell, flag = one.cell, "flagged" if one.cell.is_flagged else "unflagged"
-        names = (cell.judge, cell.template, cell.model or "no model", cell.verdict, flag)
-        rows.append((*names, *(f"{number:,}" for number in (one.records, one.ratings, one.more))))
-    return TextTable(headings, rows, texts=5)
+            print_parts(plan_parts(found))

@@ -33,7 +33,7 @@ _MOST_JUDGES = 3
 def alt_test_sections(filters: JudgeFilters) -> Iterator[Section]:
     """Show the test of the verdict, and the answers for the criteria behind it."""
     found = alt_test.run_alt_tests(filters.scope)
-    verdicts = [one for one in found if one.criterion is None] or [*found]
+    verdicts = _verdicts(found)
     answers = [(one, one.answers[0]) for one in verdicts]
     yield Section(
         "alt-test",
@@ -42,13 +42,22 @@ def alt_test_sections(filters: JudgeFilters) -> Iterator[Section]:
         tone=_TONES[answers[0][1].outcome] if len(answers) == 1 else "",
         help=_HELP,
         plot=_plot(verdicts, filters) if any(one.reviewers for one in verdicts) else None,
-        notes=[
-            f"{_subject(one)}: {answer.missing}" for one, answer in answers[:_MOST_JUDGES] if answer.missing
-        ],
+        notes=missing(verdicts[:_MOST_JUDGES]),
         tables=[linked(answers_table(found), filters), linked(reviewers_table(found), filters)]
         if found
         else [],
     )
+
+
+def _verdicts(found: Sequence[AltTest]) -> list[AltTest]:
+    """Return the tests of verdicts, or else those of criteria."""
+    return [one for one in found if one.criterion is None] or [*found]
+
+
+def missing(found: Sequence[AltTest]) -> list[str]:
+    """Return which reviews the first answer of each judge needs."""
+    answers = [(one, one.answers[0]) for one in _verdicts(found)]
+    return [f"{_subject(one)}: {answer.missing}" for one, answer in answers if answer.missing]
 
 
 def _subject(tested: AltTest) -> str:

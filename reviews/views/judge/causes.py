@@ -14,6 +14,7 @@ _CAUSES = [
     explained_column(error_analysis.DEFINITIONS, "mentions", "Named"),
     Column("criteria", "About", is_number=False),
 ]
+NONE_YET = "No causes yet. Reviewers name a cause when they change a score."
 
 
 def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Table:
@@ -48,7 +49,7 @@ def cause_sections(filters: JudgeFilters) -> Iterator[Section]:
     """Show the causes of each prompt template, the most frequent first."""
     templates = error_analysis.analyse_errors(filters.scope).templates
     if not templates:
-        yield Section("causes", "Causes", "No causes yet. Reviewers name a cause when they change a score.")
+        yield Section("causes", "Causes", NONE_YET)
     for number, template in enumerate(templates, start=1):
         yield Section(
             f"causes-of-{number}",

@@ -11,6 +11,7 @@ from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, Pai
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.records.scores import criterion_title
 from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import load_run, replica_view
@@ -159,7 +160,12 @@ def _find(request: Request, scope: JudgeScope, other: Run | None) -> PairedCompa
 def _run_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
     if other is not None:
         found = paired.compare_runs(other, filters.scope, _PAGE)
-        yield _section("runs", f"Compared with {other.name}", found, filters, {"with": str(other.pk)})
+        yield run_section(found, filters, other)
+
+
+def run_section(found: PairedComparison, filters: JudgeFilters, other: Run) -> Section:
+    """Show the comparison with another run."""
+    return _section("runs", f"Compared with {other.name}", found, filters, {"with": str(other.pk)})
 
 
 def _judge_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
@@ -221,7 +227,10 @@ def _criteria(found: PairedComparison, name: str) -> Table:
         *_accuracy_columns(found),
         Column("p", "p", _P),
     ]
-    rows = [[words(one.criterion), *_accuracies(one), words(f"{one.p:.3f}")] for one in found.criteria]
+    rows = [
+        [words(criterion_title(one.criterion)), *_accuracies(one), words(f"{one.p:.3f}")]
+        for one in found.criteria
+    ]
     return Table(name, "Scores by criterion", columns, rows, "No criterion has scores to compare.")
 
 

@@ -52,10 +52,13 @@ _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_rep
 
 
 def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
-    """Show the judge's shift since another run, and the models of both runs."""
-    if other is None:
-        return
-    found = measure_drift(other, filters.scope)
+    """Show the judge's shift since another run, if there is one."""
+    if other is not None:
+        yield from shift_sections(measure_drift(other, filters.scope), filters, other)
+
+
+def shift_sections(found: Drift, filters: JudgeFilters, other: Run) -> Iterator[Section]:
+    """Show a shift, and the models of both runs."""
     query = {"with": str(other.pk)}
     yield Section(
         "drift",

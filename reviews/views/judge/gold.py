@@ -32,7 +32,7 @@ from reviews.views.judge.tables import figures_table
 from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, moment, share, text_columns, words
 
 _TOO_SLOW = "This takes too long on a page. Run manage.py gold_sets measure instead."
-_TITLES: dict[GoldBasis, str] = {"blind": "Blind ratings", "adjudicated": "Adjudicated decisions"}
+TITLES: dict[GoldBasis, str] = {"blind": "Blind ratings", "adjudicated": "Adjudicated decisions"}
 _RECORD_FILTERS = {"reviewer", "since", "until"}
 _COLUMNS = [
     *text_columns(record="Record", judge="Judge"),
@@ -102,7 +102,7 @@ def _sections(found: GoldMeasurement, filters: JudgeFilters) -> Iterator[Section
     for basis, of_basis in found.figures.items():
         yield Section(
             f"gold-{basis}",
-            _TITLES[basis],
+            TITLES[basis],
             help=f"Which scores the judge confuses. Each number leads to its records.\n\n{BASES[basis]}",
             template="judge/confusions.html",
             data=[

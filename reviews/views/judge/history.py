@@ -59,7 +59,7 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
 def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the accuracy over runs as CSV."""
     filters = load(request, run_pk)
-    return as_csv(_table(_find(request, filters), filters), "accuracy-over-runs.csv")
+    return as_csv(history_table(_find(request, filters), filters), "accuracy-over-runs.csv")
 
 
 def _find(request: Request, filters: JudgeFilters) -> History:
@@ -81,7 +81,7 @@ def _section(found: History, request: Request, filters: JudgeFilters) -> Section
         help=_HELP,
         plot=_plot([*_dots(found, filters)], filters),
         notes=[*_notes(found)],
-        tables=[LinkedTable(_table(found, filters), csv_url)] if found.points else [],
+        tables=[LinkedTable(history_table(found, filters), csv_url)] if found.points else [],
     )
 
 
@@ -127,7 +127,8 @@ def _notes(found: History) -> Iterator[str]:
         yield f"Only the newest {MOST_POINTS} runs are shown, without {older}."
 
 
-def _table(found: History, filters: JudgeFilters) -> Table:
+def history_table(found: History, filters: JudgeFilters) -> Table:
+    """Build the table of the runs with their accuracy."""
     columns = [
         *text_columns(run="Run", at="Created", judge="Judge", template="Prompt", related_by="In common"),
         *text_columns(changes="Changed since the run before"),

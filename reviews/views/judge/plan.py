@@ -144,14 +144,15 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
         "served": _served(run),
         "place": place_of(request),
         "obstacle": review_plan.why_not_blind(run) if plan.parts else "",
-        "sections": [_section(plan)],
+        "sections": [plan_section(plan)],
     }
     response = render_page(request, filters, "judge-plan", context)
     response.status_code = status
     return response
 
 
-def _section(plan: JudgePlan) -> Section:
+def plan_section(plan: JudgePlan) -> Section:
+    """Show the blind reviews of a plan."""
     tables = [LinkedTable(_cells(plan), "")] if plan.cells else []
     notes = plan.sentences[1:] if plan.parts else ()
     return Section(

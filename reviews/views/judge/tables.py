@@ -52,7 +52,7 @@ _PART_HELP = (
     f"{' '.join(accuracy.PARTS.values())}"
 )
 NO_BLIND = "No blind scores were submitted yet."
-_NONE_YET = "Nobody has scored a record with a judge score yet."
+NONE_YET = "Nobody has scored a record with a judge score yet."
 _NO_INDEPENDENT_REVIEWS = "No record has several independent reviews yet."
 
 
@@ -88,7 +88,7 @@ def _figures(figures: AccuracyFigures) -> list[Cell]:
 def figures_table(name: str, title: str, figures: Iterable[AccuracyFigures]) -> Table:
     """Build a table of the verdict and each criterion."""
     rows = [[words(one.title), *_figures(one)] for one in figures]
-    return Table(name, title, [_CRITERION, *_COLUMNS], rows, _NONE_YET)
+    return Table(name, title, [_CRITERION, *_COLUMNS], rows, NONE_YET)
 
 
 def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: Part) -> Table:
@@ -101,7 +101,7 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: P
             [words(one.title, url=_groups_url(one, filters)), *_figures(one)]
             for one in compared.figures_of(basis, part)
         ],
-        _NONE_YET,
+        NONE_YET,
         f"{accuracy.BASES[basis]} {accuracy.PARTS[part]}",
     )
 
@@ -110,7 +110,7 @@ def verdicts(compared: JudgeVsHuman) -> Table:
     """Build the table of the verdict, for every basis and part."""
     rows = [[words(SECTIONS[one.basis, one.part]), *_figures(one)] for one in compared.of_verdicts]
     ratings = Column("ratings", "Ratings", _BASIS_HELP, is_number=False)
-    return Table("verdicts", "Verdicts", [ratings, *_COLUMNS], rows, _NONE_YET)
+    return Table("verdicts", "Verdicts", [ratings, *_COLUMNS], rows, NONE_YET)
 
 
 def best(compared: JudgeVsHuman) -> tuple[Basis, Part] | None:
@@ -154,7 +154,7 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
         f"{title} by judge, prompt and model",
         [*_GROUP, _PART, _ACCURACY],
         rows,
-        _NONE_YET,
+        NONE_YET,
         left_out,
         folds=True,
     )
@@ -166,7 +166,7 @@ def all_groups(compared: JudgeVsHuman) -> Table:
         [*_group(one), words(figure_title(one.criterion)), words(one.part), share(one.accuracy)]
         for one in compared.groups
     ]
-    return Table("groups", "", [*_GROUP, _CRITERION, _PART, _ACCURACY], rows, _NONE_YET)
+    return Table("groups", "", [*_GROUP, _CRITERION, _PART, _ACCURACY], rows, NONE_YET)
 
 
 def _group(group: GroupAccuracy) -> list[Cell]:
@@ -244,5 +244,5 @@ def pairs(compared: JudgeVsHuman) -> Table:
     ]
     scores = text_columns(judge="Judge", human="Human")
     return Table(
-        "pairs", "", [_CRITERION, *_RATED_FROM, *scores, Column("ratings", "Ratings")], rows, _NONE_YET
+        "pairs", "", [_CRITERION, *_RATED_FROM, *scores, Column("ratings", "Ratings")], rows, NONE_YET
     )

@@ -114,7 +114,7 @@ class TestPages(RatedOnce):
         printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
-        assert "Difference: +39 points (" in lines
+        assert "more accurate: +39 points (" in lines
         assert program_of(lea).get("runs/tuesday/comparison?earlier=sunday").status_code == 404
         assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
 
