@@ -13,9 +13,11 @@ DEFINITION = (
     f"either saw the judge's scores. Pairs with fewer than {FEWEST_RECORDS} such records have no figure. "
     "n is the number of these records."
 )
-# A score as text. Equal numbers may be written with and without decimals: 7 and 7.0.
-_SCORE = """
-    CASE WHEN {0} ~ '^-?[0-9]+[.][0-9]+$' THEN trim_scale({0}::numeric)::text ELSE {0} END
+# A score as text. Equal numbers may be written with and without decimals: 7 and 7.0. Texts ignore case and
+# outer spaces, as `records.scores.likeness` does.
+_SCORE = r"""
+    CASE WHEN {0} ~ '^-?[0-9]+[.][0-9]+$' THEN trim_scale({0}::numeric)::text
+         ELSE lower(regexp_replace({0}, '^"\s+|\s+"$', '"', 'g')) END
 """
 # Records in the queue are left out: the reader may still have to score them.
 _PAIRS = f"""

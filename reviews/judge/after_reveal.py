@@ -9,8 +9,7 @@ import numpy as np
 from cognireview.types.report_parts import AfterReveal
 from reviews.judge.cells import IntArray
 from reviews.judge.ratings import RatingBatch, read_score, read_verdict
-from reviews.records.scores import is_score
-from reviews.rubric.overrides import is_same_score
+from reviews.records.scores import is_alike, is_score
 from reviews.statistics import clusters
 from reviews.statistics.extrapolation import Sample, cluster_totals
 
@@ -46,7 +45,7 @@ def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterato
         judge, human = batch.kind.judge, batch.kind.human
         if batch.final is not None and is_score(human):
             final = read(batch.final)
-            is_changed = not is_same_score(human, final)
+            is_changed = not is_alike(human, final)
             yield _Submitted(judge, human, final, batch.cluster, is_changed)
 
 
@@ -62,8 +61,8 @@ def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
     return AfterReveal(
         criterion,
         clusters.ratio(totals, 0, 1),
-        towards_judge=_count(rows, sizes, lambda row: is_same_score(row.final, row.judge)),
-        away_from_judge=_count(rows, sizes, lambda row: is_same_score(row.human, row.judge)),
+        towards_judge=_count(rows, sizes, lambda row: is_alike(row.final, row.judge)),
+        away_from_judge=_count(rows, sizes, lambda row: is_alike(row.human, row.judge)),
     )
 
 

@@ -82,7 +82,7 @@ class CellRecords:
             )
         if self.undrawable:
             found.append(
-                f"Not counted: {counted(self.undrawable, 'unflagged record')} whose status in the file is "
+                f"Not counted: {counted(self.undrawable, 'unflagged record')} whose status is "
                 f"not “{NOT_REQUIRED}”. They cannot be sampled."
             )
         return " ".join(found)

@@ -13,9 +13,8 @@ from reviews.judge.ratings import read_score, read_verdict
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Escalation, Evaluation, Rating, RatingCell, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.scores import identity, is_score, score_of
+from reviews.records.scores import is_alike, is_score, likeness, score_of
 from reviews.records.status import QUEUE_STATUSES
-from reviews.rubric.overrides import is_same_score
 
 PAGE_SIZE = 50
 # No score (a removed criterion or no verdict), any score, and a human score that differs from the judge's.
@@ -33,8 +32,8 @@ _BASES = {"": Q(), "blind": Q(is_blind=True), "assisted": Q(is_blind=False)}
 _CHANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
     "": lambda _judge, _human, _final: True,
     "any": lambda _judge, _human, _final: True,
-    "to judge": lambda judge, _human, final: is_same_score(final, judge),
-    "from judge": lambda judge, human, _final: is_same_score(human, judge),
+    "to judge": lambda judge, _human, final: is_alike(final, judge),
+    "from judge": lambda judge, human, _final: is_alike(human, judge),
 }
 _NEWEST = 2**63 - 1
 
@@ -171,7 +170,7 @@ def _changed(cells: Sequence[RatingCell], asked: RatingFilter) -> Q:
     read = read_score if asked.criterion else read_verdict
     for key, final in submitted.order_by().values_list("cell", "final").distinct():
         judge, human, last = map(read, (cell_of[key].judge, cell_of[key].human, final))
-        is_changed = is_score(human) and not is_same_score(human, last)
+        is_changed = is_score(human) and not is_alike(human, last)
         if is_changed and _CHANGES[asked.changed](judge, human, last):
             found |= Q(cell=key, final=final)
     return found
@@ -190,7 +189,7 @@ def _cells(scope: JudgeScope, asked: RatingFilter) -> list[RatingCell]:
         for cell in cells
         if is_said(cell.judge, asked.judge_said)
         and (
-            _identity(cell.judge) != _identity(cell.human)
+            _likeness(cell.judge) != _likeness(cell.human)
             if asked.human_said == OTHER_SCORE
             else is_said(cell.human, asked.human_said)
         )
@@ -198,19 +197,19 @@ def _cells(scope: JudgeScope, asked: RatingFilter) -> list[RatingCell]:
 
 
 def is_said(counted: str | None, asked: str) -> bool:
-    """Return whether a counted score is the requested one. 4 and 4.0 are the same score."""
+    """Return whether a counted score is the requested one. 4 and 4.0 are, and Yes and YES."""
     if not asked:
         return True
     is_none = counted in {None, "null"}
     if asked in {NO_SCORE, ANY_SCORE}:
         return is_none == (asked == NO_SCORE)
-    return not is_none and (counted == asked or _identity(counted) == _identity(asked))
+    return not is_none and (counted == asked or _likeness(counted) == _likeness(asked))
 
 
-def _identity(text: str | None) -> object:
-    """Return the identity of a score, a verdict or a cut-off score; otherwise the text."""
+def _likeness(text: str | None) -> object:
+    """Return the likeness of a score, a verdict or a cut-off score; otherwise the text."""
     value = read_score(text)
-    return identity(value) if is_score(value) else text
+    return likeness(value) if is_score(value) else text
 
 
 def _ratings(keys: list[int]) -> Iterator[RatedRecord]:

@@ -188,7 +188,8 @@ def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
     elif not found.records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."
     elif found.ratings:
-        yield f"{counted(found.ratings, 'blind rating')} of sampled records represent {others}."
+        verb = "represents" if found.ratings == 1 else "represent"
+        yield f"{counted(found.ratings, 'blind rating')} of sampled records {verb} {others}."
     elif found.share:
         yield f"None of {others} has a blind rating yet. Their error rate is unknown."
     else:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from reviews.judge.ratings import RatingKind
 from reviews.records.rubric import Rubric
 from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
-from reviews.records.scores import Score, format_score, identity, is_score
+from reviews.records.scores import Score, format_score, is_score, likeness
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
@@ -37,7 +37,7 @@ class ScoreCategories:
         scale = rubric.scale_of(criterion)
         scores: dict[tuple[str, Score], Score] = {}
         for score in (*_all_scores(scale), *filter(is_score, found)):
-            scores.setdefault(identity(score), score)
+            scores.setdefault(likeness(score), score)
         levels = {key: rubric.level(criterion, score) for key, score in scores.items()}
         if len(scores) > MOST_SCORES:
             if isinstance(scale, RangeScale) and not scale.has_levels:
@@ -69,7 +69,7 @@ class ScoreCategories:
     def of_verdicts(cls) -> Self:
         return cls(
             tuple(Category(word, level, RANKS[level], word) for level, word in VERDICT_OF_LEVEL.items()),
-            {identity(word): place for place, word in enumerate(VERDICT_OF_LEVEL.values())},
+            {likeness(word): place for place, word in enumerate(VERDICT_OF_LEVEL.values())},
         )
 
     @classmethod
@@ -89,7 +89,7 @@ class ScoreCategories:
 
     def place(self, score: Any) -> int | None:
         """Return the index of a score's category, or None for a value without one."""
-        return self.places.get(identity(score)) if is_score(score) else None
+        return self.places.get(likeness(score)) if is_score(score) else None
 
 
 def in_rubric_order(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:

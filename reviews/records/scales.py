@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
-from reviews.records.scores import Score, format_score, identity, is_number, is_score
+from reviews.records.scores import Score, format_score, identity, is_alike, is_number, is_score, likeness
 
 # The levels of scores, best first.
 Level = Literal["yes", "partial", "no"]
@@ -84,7 +84,7 @@ class ValueScale(_ListedScores):
 
     def level(self, score: Any) -> Level | None:
         """Return the level of a score, or None if it has none."""
-        return self._levels.get(_key(score)) if is_score(score) else None
+        return self._levels.get(likeness(score)) if is_score(score) else None
 
     @cached_property
     def _levels(self) -> dict[tuple[str, Score], Level]:
@@ -115,7 +115,7 @@ class ValueScale(_ListedScores):
 
     def is_skipped(self, score: Any) -> bool:
         """Whether a verdict skips the score."""
-        return bool(self.unranked) and is_score(score) and _key(score) in {_key(one) for one in self.unranked}
+        return is_score(score) and any(is_alike(one, score) for one in self.unranked)
 
     def as_json(self) -> dict[str, Any]:
         if self._is_boolean:
@@ -135,7 +135,7 @@ class ValueScale(_ListedScores):
         if not all(map(_is_value, self.buttons)):
             yield "values", _VALUES
             return
-        keys = [_key(one) for one in self.buttons]
+        keys = [likeness(one) for one in self.buttons]
         twice = {
             format_score(one): None
             for one, key in zip(self.buttons, keys, strict=True)
@@ -157,10 +157,10 @@ class ValueScale(_ListedScores):
 
     @cached_property
     def _places(self) -> dict[tuple[str, Score], int]:
-        return {_key(one): place for place, one in enumerate(self.values)}
+        return {likeness(one): place for place, one in enumerate(self.values)}
 
     def _place(self, score: Any) -> int | None:
-        return self._places.get(_key(score)) if is_score(score) else None
+        return self._places.get(likeness(score)) if is_score(score) else None
 
 
 @dataclass(frozen=True)
@@ -333,10 +333,7 @@ class PairwiseScale(_ListedScores):
     def rank(self, score: Any) -> float | None:
         """Return 1 for A, 0 for a tie and -1 for B."""
         ranks = [(self.a, 1.0), (self.tie, 0.0), (self.b, -1.0)]
-        return next(
-            (rank for one, rank in ranks if one is not None and is_score(score) and _key(one) == _key(score)),
-            None,
-        )
+        return next((rank for one, rank in ranks if is_score(score) and is_alike(one, score)), None)
 
     def amount(self, score: Any) -> float | None:
         return None
@@ -355,7 +352,7 @@ class PairwiseScale(_ListedScores):
     def problems(self) -> Iterator[tuple[str, str]]:
         if not all(map(_is_value, self.buttons)):
             yield "a", _VALUES
-        elif len({_key(one) for one in self.buttons}) < len(self.buttons):
+        elif len({likeness(one) for one in self.buttons}) < len(self.buttons):
             yield "a", "The values of the outcomes must differ."
 
 
@@ -381,10 +378,6 @@ def _is_value(value: Any) -> bool:
     return is_score(value) and (
         not isinstance(value, str) or (len(value) <= MAX_VALUE and value.isprintable())
     )
-
-
-def _key(score: Score) -> tuple[str, Score]:
-    return identity(score.strip().casefold() if isinstance(score, str) else score)
 
 
 def _exact(number: float) -> Fraction:

@@ -37,6 +37,16 @@ def identity(score: Score) -> tuple[str, Score]:
     return kind, score
 
 
+def likeness(score: Score) -> tuple[str, Score]:
+    """Return a key that is equal for scores that mean the same: texts ignore case and outer spaces."""
+    return identity(score.strip().casefold() if isinstance(score, str) else score)
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are scores that mean the same, or are equal."""
+    return likeness(one) == likeness(other) if is_score(one) and is_score(other) else bool(one == other)
+
+
 def encode_score(score: Score) -> str:
     """Encode a score for a form: as JSON, or as is if a string decodes to itself."""
     if isinstance(score, str) and _is_plain(score):

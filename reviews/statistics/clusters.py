@@ -236,7 +236,8 @@ def effective_size(rating: RatingVariance, spread: Spread, *, is_extrapolated: b
     A few clusters can look alike by chance, so the variance includes one more cluster, whose ratings resemble
     each other. If the ratings do not vary, each cluster counts as one.
     """
-    clusters = spread.df + 1
+    # There is at least one degree of freedom, even in a single cluster.
+    clusters = min(spread.df + 1, spread.clusters)
     if spread.variance < _NEGLIGIBLE * max(rating.observed, _NEGLIGIBLE):
         return clusters
     if rating.observed < _NEGLIGIBLE:

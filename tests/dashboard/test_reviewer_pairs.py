@@ -59,6 +59,15 @@ def test_equal_numbers_agree_with_and_without_decimals(run: Run, ana: User, bo: 
     assert (pair.scores, pair.same) == (2, 2)
 
 
+def test_equal_words_agree_in_any_case_and_with_outer_spaces(run: Run, ana: User, bo: User) -> None:
+    record = EvaluationFactory.create(run=run)
+    for person in (ana, bo):
+        lock_in_scores(
+            record, person, {"Depth": "Yes", "Form": "No"}, judged={"Depth": "YES", "Form": " no "}
+        )
+    assert blind_agreement(WorkSelection()) == BlindAgreement(4, 4)
+
+
 def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:
     scored(run, (ana, "Yes", "Yes"), (bo, "Yes", "No"))
     assert blind_agreement(WorkSelection()) == BlindAgreement(4, 3)

@@ -129,6 +129,12 @@ class TestCriterionMissRates:
         found = {one.criterion: (one.miss_rate.value, one.miss_rate.n) for one in missed(run).criteria}
         assert found == {"Clarity": (1, 1), "Rigor": (0.3, 10), "Grade": (0, 2)}
 
+    def test_single_rating_counts_as_one_independent_rating(self, run: Run, ana: User) -> None:
+        rated(stratum(run, {"Pass": 5}, is_flagged=False), ana, "Pass", "Fail", 1)
+        found = missed(run)
+        assert (found.miss_rate.n, found.miss_rate.design_effect) == (1, 1)
+        assert found.sentences[0] == "1 blind rating of sampled records represents 5 unflagged records."
+
 
 class TestWithoutSample:
     def test_miss_rate_is_unknown_without_a_sample(self, run: Run, ana: User) -> None:

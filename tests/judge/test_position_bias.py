@@ -149,6 +149,15 @@ class TestReviewers:
         assert (found.accuracy_first.n, found.accuracy_second.n) == (8, 12)
         assert found.outcome == "first"
 
+    def test_words_of_the_judge_count_in_any_case(self, ana: User) -> None:
+        run = pairwise_run(WINNER)
+        records = judged(run, choices_of("a" * 6 + "b" * 4))
+        lock_in_many(records, ana, [{WINNER: choice} for choice in "A" * 6 + "B" * 4])
+        found = measure(run)
+        assert (found.first_share.value, found.first_share.n) == (0.6, 10)
+        assert (found.accuracy_first.value, found.accuracy_first.n) == (1, 6)
+        assert (found.accuracy_second.value, found.accuracy_second.n) == (1, 4)
+
 
 def test_few_records_to_score_blind_do_not_count(ana: User) -> None:
     run = pairwise_run(WINNER)

@@ -135,7 +135,7 @@ def test_unflagged_records_that_no_draw_can_take_are_not_counted(run: Run) -> No
     for scope, counted in ((JudgeScope(run), 21), (JudgeScope(run, task="1"), 2)):
         found = load_cells(scope)
         assert (found.sizes.tolist(), found.undrawable) == ([counted], 3)
-        assert "3 unflagged records whose status in the file is not “Not Required”" in found.sentence
+        assert "3 unflagged records whose status is not “Not Required”" in found.sentence
 
 
 def test_records_of_one_task_are_counted_from_the_records(run: Run) -> None:

@@ -95,6 +95,12 @@ def test_equal_scores_share_a_category() -> None:
     assert [category.spelled for category in scale.categories] == ["5", "4", '"4"', "3", "2", "1", "true"]
 
 
+def test_words_that_differ_in_case_or_outer_spaces_share_a_category() -> None:
+    scale = ScoreCategories.from_scores(WORDS, "Clarity", ["YES", " yes ", "n/a", "N/A"])
+    assert [category.label for category in scale.categories] == ["Yes", "Partial", "No", "n/a"]
+    assert [scale.place(score) for score in ("Yes", "YES", "yes", "NO", "N/A")] == [0, 0, 0, 2, 3]
+
+
 def test_too_many_scores_are_grouped_by_level() -> None:
     wide = RangeScale(-50, 50, pass_from=4, partial_from=2)
     scale = categories_of(wide, *range(-60, 60), "a long story", "another one")

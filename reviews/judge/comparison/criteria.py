@@ -12,7 +12,7 @@ from reviews.judge.cells import FEWEST
 from reviews.judge.comparison.matches import Matches, RatedRecords, concatenate, fetch_ratings, unpack_ratings
 from reviews.judge.ratings import read_score
 from reviews.judge.scope import JudgeScope
-from reviews.records.scores import identity, is_score
+from reviews.records.scores import is_score, likeness
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import paired
 from reviews.statistics.intervals import holm
@@ -62,7 +62,7 @@ class _Codes(dict[Any, int]):
 
     def code_of(self, text: str | None) -> int:
         score = read_score(text)
-        return self.setdefault(identity(score), len(self)) if is_score(score) else -1
+        return self.setdefault(likeness(score), len(self)) if is_score(score) else -1
 
 
 #: Of a criterion: the keys of records, sorted, and the numbers of their scores.

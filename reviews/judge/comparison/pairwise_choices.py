@@ -16,7 +16,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, EvaluationFacets, Run, RunFacet
 from reviews.records.rubric import Rubric
 from reviews.records.scales import PairwiseScale
-from reviews.records.scores import format_score
+from reviews.records.scores import format_score, is_alike, is_score
 from reviews.search.facets import facet_key
 from reviews.search.hidden_records import hidden_from
 
@@ -153,8 +153,8 @@ def _score_keys(scope: JudgeScope, rubric: Rubric) -> dict[int, tuple[str, bool,
 def position_of(scale: PairwiseScale, score: Any) -> Position | None:
     """Return the position of the response that a score chooses, in the order of the record."""
     labels: dict[str, Position] = {"A": "first", "B": "second", "Tie": "neither", "Both bad": "neither"}
-    fitted = scale.fit(score)
-    return None if fitted is None else labels.get(scale.label(fitted))
+    chosen = next((one for one in scale.buttons if is_score(score) and is_alike(one, score)), None)
+    return None if chosen is None else labels.get(scale.label(chosen))
 
 
 class ShownChoices(NamedTuple):
