@@ -11,6 +11,7 @@ from cognireview.web.markup import format_html, format_html_join, join_html
 from reviews.models import Evaluation, Run, User
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import Verdict
+from reviews.records.wording import shorten_middle
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import ListedRecord, RecordPage
 from reviews.search.verdicts import judge_verdict
@@ -85,8 +86,8 @@ def _format_row(table: _Table, evaluation: Evaluation, reader: User, *, is_blind
         format_html(_PICK, evaluation.pk, evaluation.title) if table.selects else NOTHING,
         record_address(evaluation.pk),
         evaluation.short_title,
-        evaluation.model_id or NOTHING,
-        evaluation.judge_llm_model,
+        shorten_middle(evaluation.model_id or ""),
+        shorten_middle(evaluation.judge_llm_model),
         _BLIND if is_blind else _verdict_cell(*_verdicts(evaluation, table.rubric)),
         _BLIND if is_blind else _reasons(evaluation),
         NOTHING if evaluation.is_outdated else evaluation.shown_status,

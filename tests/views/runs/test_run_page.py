@@ -69,6 +69,13 @@ def test_records_of_other_runs_are_not_listed(as_ana: Client, run: Run) -> None:
     assert listed(as_ana.get(address(run))) == []
 
 
+def test_row_shortens_long_ids_and_names_in_the_middle(as_ana: Client, run: Run) -> None:
+    EvaluationFactory.create(run=run, task_id="t" * 299 + "1", model_id="m" * 299 + "2")
+    page = text(as_ana.get(reverse("run", args=[run.pk])))
+    assert f"{'t' * 39}…{'t' * 19}1<" in page
+    assert f"{'m' * 39}…{'m' * 19}2<" in page
+
+
 def test_row_links_to_its_record(as_ana: Client, run: Run) -> None:
     evaluation = EvaluationFactory.create(run=run)
     assert reverse("evaluation", args=[evaluation.pk]) in text(as_ana.get(address(run)))
