@@ -18,7 +18,7 @@ class Command(NamedTuple):
     name: str
     #: The default key.
     key: str
-    #: What it does on the review screen.
+    #: What it does on a record; empty for nothing.
     title: str
     #: What it does on other pages, such as lists; empty for nothing.
     elsewhere: str = ""
@@ -26,8 +26,8 @@ class Command(NamedTuple):
     @property
     def full_title(self) -> str:
         """What it does on all pages."""
-        if self.elsewhere in {"", self.title}:
-            return self.title
+        if not self.title or self.elsewhere in {"", self.title}:
+            return self.title or self.elsewhere
         return f"{self.title}; in lists: {self.elsewhere[0].lower()}{self.elsewhere[1:]}"
 
 
@@ -57,9 +57,9 @@ COMMANDS = (
     Command("diff", "d", "Highlight differences between the responses"),
     Command("source", "m", "Toggle LaTeX source"),
     Command("layout", "v", "Toggle layout"),
-    Command("start", "z", "Start reviewing", "Start reviewing"),
+    Command("start", "z", "", "Start reviewing"),
     Command("go", "g", _GO, _GO),
-    Command("search", "/", "Search in lists", "Search in lists"),
+    Command("search", "/", "", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts", "Keyboard shortcuts"),
 )
 _DEFAULTS = {command.name: command.key for command in COMMANDS}

@@ -91,6 +91,12 @@ def test_invalid_key_is_rejected_with_reason(as_ana: Client, ana: User, key: str
     assert (ana.shortcuts, ana.theme) == ({}, "system")
 
 
+def test_command_is_described_for_records_and_lists() -> None:
+    titles = {command.name: command.full_title for command in COMMANDS}
+    assert titles["up"] == "Previous criterion; with Shift: view the previous record; in lists: previous row"
+    assert (titles["skip"], titles["start"]) == ("Skip (moves to the end of your queue)", "Start reviewing")
+
+
 def test_score_keys_do_not_collide_with_default_keys() -> None:
     assert {command.key for command in COMMANDS if command.key.isalpha()} <= COMMAND_LETTERS
 
