@@ -59,7 +59,7 @@ INSTALLED_APPS = [
     "allauth.usersessions",
 ]
 
-MIDDLEWARE = [
+EVERY_MIDDLEWARE = [
     "cognireview.web.headers.HeadersMiddleware",
     "cognireview.web.headers.PolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -89,6 +89,13 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "reviews.http.errors.ErrorPageMiddleware",
 ]
+# Their module needs a library of 5 MiB, and a folder for the counters of all web processes.
+METRICS_MIDDLEWARE = {
+    "reviews.views.site.metrics.MetricsMiddleware",
+    "reviews.views.site.metrics.CountingMiddleware",
+}
+METRICS_TOKEN = ENVIRONMENT.metrics_token.value
+MIDDLEWARE = [name for name in EVERY_MIDDLEWARE if METRICS_TOKEN or name not in METRICS_MIDDLEWARE]
 
 ROOT_URLCONF = "cognireview.urls"
 WSGI_APPLICATION = "cognireview.wsgi.application"
@@ -329,7 +336,6 @@ LIMITS = Limits(
     id_bytes=ENVIRONMENT.max_id_bytes,
     nesting=ENVIRONMENT.max_nesting,
 )
-METRICS_TOKEN = ENVIRONMENT.metrics_token.value
 MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
 MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
 MAX_REJECTED_LINES = ENVIRONMENT.max_rejected_lines

@@ -22,6 +22,7 @@ from typing import Any
 
 import django
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from cognireview.command_line import run
 from cognireview.postgres import embedded
@@ -42,10 +43,13 @@ def preload() -> None:
 
     from cognireview.processes.web_server import preload_pages  # noqa: PLC0415 commands import this module
 
-    # Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of
-    # the database, and counters that need the folder of the web server's metrics.
+    # Everything but `cognireview.wsgi` and the metrics, which are for web processes only: it adds a pool to
+    # the settings of the database, and they need the folder of the web server's metrics.
     jobs.perform_import_paths()  # type: ignore[no-untyped-call]
     preload_pages()
+    for name in settings.MIDDLEWARE:
+        if name not in settings.METRICS_MIDDLEWARE:
+            import_string(name)
     import_module("cognireview.processes.job_worker")
     gc.collect()
     # The collector would write to the shared objects, which copies them.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client, override_settings
 from django.urls import reverse
 from prometheus_client.parser import text_string_to_metric_families
@@ -40,7 +41,7 @@ def value(found: Samples, name: str, **labels: Any) -> float:
 
 @pytest.fixture
 def _open() -> Iterator[None]:
-    with override_settings(METRICS_TOKEN=TOKEN):
+    with override_settings(METRICS_TOKEN=TOKEN, MIDDLEWARE=settings.EVERY_MIDDLEWARE):
         yield
 
 
