@@ -49,6 +49,11 @@ _SETTINGS = {
     "max_wal_size": "2GB",
     # By default, 1/32 of the shared buffers, which stay in memory once they were written.
     "wal_buffers": "2MB",
+    # Processes of its own would read ahead. The system does it, too.
+    "io_method": "sync",
+    # These take memory for as many requests and locks as the server could ever have: 5 MiB by default.
+    "io_max_concurrency": "8",
+    "max_pred_locks_per_transaction": "10",
     "max_logical_replication_workers": "0",
     "random_page_cost": "1.1",
     "jit": "off",
