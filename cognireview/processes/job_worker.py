@@ -17,7 +17,7 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
 
 from cognireview.operations import outage
-from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
+from cognireview.processes.idle_memory import release_when_idle, use_one_heap
 
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
@@ -72,7 +72,7 @@ def work(finish_seconds: int, heartbeat_file: Path | None = None, *, ends_after_
     works with less memory.
     """
     use_one_heap()
-    trim_when_idle()
+    release_when_idle()
     asyncio.run(_work(finish_seconds, heartbeat_file, ends_after_work=ends_after_work))
 
 

@@ -21,7 +21,7 @@ from granian.constants import Interfaces
 from cognireview.environment import FILES_DIR, Environment
 from cognireview.processes import graceful_shutdown
 from cognireview.processes.idle_connections import replace_after_pauses
-from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
+from cognireview.processes.idle_memory import release_when_idle, use_one_heap
 
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -94,6 +94,8 @@ def serve(
         os.environ[METRICS_DIR_VARIABLE] = folder
         if _start_method() == "fork":
             _preload_application()
+        # The processes that it forks have threads of their own.
+        release_when_idle()
         server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
 
 
@@ -143,7 +145,7 @@ def preload_pages() -> None:
 def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:
     """Load the application in a web process."""
     graceful_shutdown.set_flag(flag)
-    trim_when_idle()
+    release_when_idle()
     gc.set_threshold(_GARBAGE)
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up

@@ -78,7 +78,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 assert "reviews.views.review.queue" in sys.modules and "reviews.api.decisions" in sys.modules
 assert "prometheus_client" not in sys.modules
 assert connection.connection is None and not DatabaseWrapper._connection_pools
-"""
+""",
 }
 
 

@@ -1,7 +1,7 @@
 """Prometheus metrics at `/metrics`: figures from the database, and counters of the web processes.
 
 The processes of a web server share their counters in files. Each web server is a target of its own. The
-middlewares stay in this module with the counters that they increment. Without a metrics token, nothing imports it.
+middlewares stay in this module with the counters that they increment. It is imported if there is a token.
 """
 
 import os

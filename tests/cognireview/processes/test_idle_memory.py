@@ -31,9 +31,8 @@ library.malloc(1_000)
 for piece in pieces:
     library.free(piece)
 before = psutil.Process().memory_info().rss
-idle_memory._WORK_SECONDS = -1
 try:
-    idle_memory._trim_after_work(lambda: library.malloc_trim(0), two_periods)
+    idle_memory._release_after_work(idle_memory._release, two_periods)
 except Done:
     print(before - psutil.Process().memory_info().rss)
 """
@@ -78,8 +77,8 @@ def test_process_works_after_it_has_released_its_libraries() -> None:
     assert int(released) > 3_000_000
 
 
-def trims(monkeypatch: pytest.MonkeyPatch, cpu_times: list[float]) -> list[float]:
-    """Return when memory is trimmed, in CPU time. A process has used `cpu_times` at the ends of periods."""
+def releases(monkeypatch: pytest.MonkeyPatch, cpu_times: list[float]) -> list[float]:
+    """Return when memory is released, in CPU time. A process has used `cpu_times` at the ends of periods."""
     now, ends, found = [0.0], iter(cpu_times), list[float]()
 
     def sleep(_: float) -> None:
@@ -87,24 +86,24 @@ def trims(monkeypatch: pytest.MonkeyPatch, cpu_times: list[float]) -> list[float
 
     monkeypatch.setattr(time, "process_time", lambda: now[0])
     with pytest.raises(StopIteration):
-        idle_memory._trim_after_work(lambda: found.append(now[0]), sleep)
+        idle_memory._release_after_work(lambda: found.append(now[0]), sleep)
     return found
 
 
-def test_memory_is_trimmed_once_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trims(monkeypatch, [3, 5, 5.01, 5.02, 5.03]) == [5.01]
+def test_memory_is_released_once_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert releases(monkeypatch, [3, 5, 5.01, 5.02, 5.03]) == [5.01]
 
 
-def test_memory_is_trimmed_again_after_more_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trims(monkeypatch, [3, 3.01, 3.02, 4, 4.01]) == [3.01, 4.01]
+def test_memory_is_released_again_after_more_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert releases(monkeypatch, [3, 3.01, 3.02, 4, 4.01]) == [3.01, 4.01]
 
 
-def test_busy_process_is_not_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trims(monkeypatch, [1, 2, 3, 4]) == []
+def test_memory_of_a_busy_process_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert releases(monkeypatch, [1, 2, 3, 4]) == []
 
 
-def test_idle_process_is_not_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trims(monkeypatch, [0.01, 0.02, 0.03]) == []
+def test_memory_of_a_process_without_work_is_released_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert releases(monkeypatch, [0.01, 0.02, 0.03]) == [0.01]
 
 
 @pytest.mark.slow
