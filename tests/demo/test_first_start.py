@@ -3,6 +3,7 @@
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -55,23 +56,19 @@ class TestStartMessage:
         assert first_start.start_message(URL).endswith(f" {URL}/")
 
 
-@pytest.fixture(scope="class", params=["smaller", pytest.param("whole", marks=pytest.mark.exhaustive)])
-def said(
-    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any
-) -> Iterator[list[str]]:
-    """The output of creating the demo. Creation takes seconds, so one class shares the result.
+@pytest.fixture(scope="class")
+def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
+    """The output of creating a demo whose reviewed runs are smaller. Its creation takes seconds."""
+    with pytest.MonkeyPatch.context() as patch, shared_world(django_db_blocker):
+        for name, number in SMALLER.items():
+            patch.setattr(reviews, name, number)
+        yield create_restricted_demo()
 
-    Reviewers decide hundreds of records. Except in exhaustive tests, both reviewed runs are smaller.
-    """
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        shared_world(django_db_blocker),
-        override_settings(RESTRICT_NEW_RUNS=True),
-    ):
-        if request.param == "smaller":
-            for name, number in SMALLER.items():
-                patch.setattr(reviews, name, number)
-        yield first_start.create_demo()
+
+def create_restricted_demo() -> list[str]:
+    """Create the demo on a site that restricts new runs."""
+    with override_settings(RESTRICT_NEW_RUNS=True):
+        return first_start.create_demo()
 
 
 @pytest.mark.usefixtures("said")
@@ -134,14 +131,6 @@ class TestDemo:
         assert ended.started_at < ended.answers.earliest("pk").evaluation.reviews.earliest("pk").submitted_at
         assert answers_to_give(running.started_by).count() == 2
 
-    @pytest.mark.parametrize(
-        "said", [pytest.param("whole", marks=pytest.mark.exhaustive)], indirect=True, scope="class"
-    )
-    def test_demo_has_a_reviewer_who_needs_help(self) -> None:
-        team = team_figures(WorkSelection())
-        found = {one.reviewer.username: one.reasons for one in who_needs_help(team)}
-        assert "spot-checked" in found["bo"][-1].text
-
     def test_new_prompt_of_the_demo_judges_the_same_responses(self) -> None:
         before, after = (
             Run.objects.get(name=name).evaluations.order_by("first_line")
@@ -169,6 +158,19 @@ class TestDemo:
             number for number, lines in enumerate(zip(sent, back, strict=True)) if len(set(lines)) > 1
         ]
         assert len(differing) == run.evaluations.filter(human_review_status="Completed").count()
+
+
+@pytest.mark.exhaustive
+def test_demo_of_its_real_size_passes_the_tests_of_a_smaller_one() -> None:
+    """In one test, because the creation takes longer than all of them."""
+    said, tests = create_restricted_demo(), TestDemo()
+    named = [getattr(tests, name) for name in vars(TestDemo) if name.startswith("test_")]
+    assert named
+    for test in named:
+        test(*([said] if signature(test).parameters else []))
+    # A smaller one has too few spot checks for that.
+    found = {one.reviewer.username: one.reasons for one in who_needs_help(team_figures(WorkSelection()))}
+    assert "spot-checked" in found["bo"][-1].text
 
 
 def test_demo_leaves_an_existing_user_of_that_name_alone() -> None:
