@@ -78,8 +78,8 @@ def write_lm_eval(version: str, folder: Path, npm: NpmInstall) -> None:
         more = {"test_split": "test", "doc_to_text": "Q: {{question}}\nA:"}
         (folder / f"{task['task']}.yaml").write_text(json.dumps(task | source | more))
     tasks = ["--include_path", ".", "--tasks", "capitals,choices"]
-    command = ["lm_eval", "--model", "dummy", *tasks, "--log_samples", "--output_path", "results"]
-    write_files("lm-eval", version, command, folder)
+    options = ["--model", "dummy", *tasks, "--log_samples", "--output_path", "results"]
+    write_files("lm-eval", version, ["python", str(WRITERS / "write_lm_eval.py"), *options], folder)
 
 
 def write_inspect(version: str, folder: Path, npm: NpmInstall) -> None:
