@@ -30,6 +30,8 @@ PGBOUNCER = shutil.which("pgbouncer", path=_PATH)
 HAPROXY = shutil.which("haproxy", path=_PATH)
 # Web servers that start at the same time share the folder of static files.
 _COLLECTING = threading.Lock()
+# The data folders that have them.
+_COLLECTED: set[str] = set()
 
 # For Debian's 1.18 and later. Every client connects as the owner of the database.
 _PGBOUNCER = """
@@ -168,10 +170,13 @@ def _settings(database: str, **variables: str) -> dict[str, str]:
 
 
 def _collect_static_files(settings: dict[str, str]) -> None:
-    """Collect the static files if any have changed."""
+    """Collect the static files, for the first web server alone."""
     program = (
         "import django; django.setup(); from cognireview.web import static_files; static_files.collect()"
     )
     variables = settings | {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
+    folder = settings["COGNIREVIEW_DATA_DIR"]
     with _COLLECTING:
-        subprocess.run([sys.executable, "-c", program], env=variables, cwd=BASE_DIR, check=True)
+        if folder not in _COLLECTED:
+            subprocess.run([sys.executable, "-c", program], env=variables, cwd=BASE_DIR, check=True)
+            _COLLECTED.add(folder)
