@@ -116,7 +116,7 @@ def check_worker(site: Site, token: str, folder: Path) -> None:
     records = b"".join(demo_lines())
     # Enough unique records for an import of a few seconds.
     body = b"".join(
-        records.replace(b'"evaluation_id": "', b'"evaluation_id": "%d-' % copy) for copy in range(180)
+        records.replace(b'"evaluation_id": "', b'"evaluation_id": "%d-' % copy) for copy in range(60)
     )
     (folder / "many.jsonl").write_bytes(body)
     with site.web() as (port, _):
