@@ -52,7 +52,7 @@ def groups(cells, ratings, depth=0):
     parts = sorted(parts.values(), key=lambda part: rated(part, ratings))
     pooled = []
     # Flagged records never represent unflagged ones.
-    while depth and parts and (rated(parts[0], ratings) < ENOUGH or 0 < rated(pooled, ratings) < ENOUGH):
+    while depth and parts and min(rated(one, ratings) for one in (parts[0], pooled) if one) < ENOUGH:
         pooled += parts.pop(0)
     if pooled:
         yield pooled

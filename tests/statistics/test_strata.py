@@ -1,7 +1,12 @@
 """Cells are pooled until each group has enough ratings."""
 
-import numpy as np
+import importlib
+from collections import Counter
 
+import numpy as np
+import pytest
+
+from cognireview.environment import BASE_DIR
 from reviews.statistics.strata import ENOUGH, UNCOVERED, group_cells
 
 
@@ -53,3 +58,26 @@ def test_a_cell_without_ratings_belongs_to_the_group_of_its_part() -> None:
 
 def test_cells_without_names_are_one_group() -> None:
     assert grouped({(): (10, 5)}) == [0]
+
+
+def test_recipe_pools_cells_as_the_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few records may have the only cells without a rating, which others then represent."""
+    monkeypatch.syspath_prepend(str(BASE_DIR / "docs" / "recipes"))
+    recipe = importlib.import_module("judge_accuracy")
+    paths = [
+        (flag, verdict, judge, "p", "m")
+        for flag in ("flagged", "unflagged")
+        for verdict in ("Fail", "Partial", "Pass")
+        for judge in ("one", "two")
+    ]
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        # No two parts have the same number of ratings.
+        counts = (2 ** np.arange(len(paths)) * (random.random(len(paths)) < 0.5) / 8).astype(int)
+        random.shuffle(counts)
+        cells = [(number, dict(zip(recipe.PATH, path, strict=True))) for number, path in enumerate(paths)]
+        found = group_cells(paths, np.ones(len(paths), dtype=int), counts)
+        expected = {frozenset(np.flatnonzero(found == group).tolist()) for group in {*found.tolist()} - {-1}}
+        ratings = Counter(dict(enumerate(counts.tolist())))
+        pooled = [[cell for cell, _ in part] for part in recipe.groups(cells, ratings)]
+        assert {frozenset(part) for part in pooled if counts[part].sum()} == expected

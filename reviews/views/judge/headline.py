@@ -85,7 +85,7 @@ def _known(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer | None:
     if verdict and verdict.unanimous.value is not None:
         agreed = share(verdict.unanimous).words
         sentences.append(f"Reviewers agree among each other on {agreed} of the records that several scored.")
-    return Answer(share(found.accuracy, url), sentences)
+    return Answer(share(found.accuracy, url), [*sentences, *_sentences(compared.left_out)])
 
 
 def _unknown(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer:

@@ -3,10 +3,11 @@
 import re
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Run, User
+from reviews.models import Run, RunCount, StratumCount, User
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
 from tests.support.population import rated, stratum
@@ -40,6 +41,13 @@ class TestHeadline:
                 r"The judge passes 100% \([^)]*n = 10\) of the records that reviewers fail.", answer
             )
         assert "Blind accuracy with these filters" in shown(as_lea, run, since="2020-01-01")
+
+    def test_headline_says_how_many_records_it_omits(self, as_lea: Client, ana: User, run: Run) -> None:
+        rated(stratum(run, {"Pass": 20}, is_flagged=False), ana, "Pass", "Pass", 10)
+        assert "Not counted" not in shown(as_lea, run)
+        StratumCount.objects.update(evaluations=F("evaluations") + 2)
+        RunCount.objects.update(evaluations=F("evaluations") + 2)
+        assert "Not counted: 2 unflagged records whose status is not “Not Required”." in shown(as_lea, run)
 
     @pytest.mark.parametrize(
         ("ratings", "outcome"),
