@@ -106,7 +106,7 @@ def _finish(left: int, records: WorkPerDay, url: str) -> KeyFigure:
 def finish_cell(left: int, records: WorkPerDay, url: str = "") -> Cell:
     """Return the day on which `left` records will be finished, with the pace that it assumes."""
     pace = records.pace
-    parts = () if pace.per_day is None else (round(pace.per_day, 4), working_days(pace))
+    parts = () if pace.per_day is None else (round(pace.per_day, 4), working_days(pace).removeprefix("on "))
     if not left:
         return Cell("Nothing left", parts=parts)
     if pace.per_day is None:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
+from reviews.judge.accuracy_figures import parts_sentence
 from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
@@ -98,11 +99,13 @@ def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
 
 
 def _sentences(found: JudgeReport) -> Iterator[str]:
-    """Summarise changes after the reveal and the agreement between reviewers."""
+    """Summarise changes after the reveal and the agreement between reviewers, and name wide scales."""
     if changes := found.judge_vs_human.after_reveal:
         yield accuracy.changes_answer(changes)
     if found.reviewers:
         yield accuracy.agreement_answer(found.reviewers)
+    if compared := parts_sentence(found.judge_vs_human.overall):
+        yield compared
 
 
 def _templates(found: JudgeReport) -> list[TemplateErrors]:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.models import Run, RunCount, StratumCount, User
+from reviews.records.scales import RangeScale
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
 from tests.support.population import rated, stratum
@@ -177,3 +178,16 @@ class TestCards:
         rated(stratum(run, {"Pass": 100}), ana, "Pass", "Fail", 9)
         card = as_lea.get(url("judge", run)).context["cards"][0]
         assert (card.figure.text, card.figure.value) == ("\N{EN DASH}", None)
+
+
+def test_pages_name_the_scores_that_are_compared_as_parts_of_their_range(
+    as_lea: Client, ana: User, run: Run
+) -> None:
+    Run.objects.update(rubric=rubric_data("Clarity", scale=RangeScale(0, 1, is_integer=False)))
+    flagged = stratum(run, {"Pass": 100})
+    rated(flagged, ana, "Pass", "Pass", 20)
+    for number in range(20):
+        score = str(number / 20)
+        rated(flagged, ana, score, score, 1, criterion="Clarity", verdict="Pass")
+    for page in ("judge", "judge-errors", "judge-report"):
+        assert "Clarity: scores count as equal if they are in the same fifth" in shown(as_lea, run, page)
