@@ -54,7 +54,6 @@ def figures(first: Run, scope: JudgeScope) -> dict[str, Any]:
     [
         # Two of the judged part, one without a value, and all parts at once.
         pytest.param(1, [FILTERS[2], FILTERS[4], FILTERS[8]], id="some filters"),
-        pytest.param(1, FILTERS, id="all filters", marks=pytest.mark.exhaustive),
         pytest.param(2, FILTERS, id="all filters of other runs", marks=pytest.mark.exhaustive),
     ],
 )

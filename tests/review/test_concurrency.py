@@ -54,7 +54,6 @@ class TestSixteenReviewers:
         ("then", "count"),
         [
             (hand_over, 80),
-            pytest.param(hand_over, 240, marks=pytest.mark.exhaustive),
             pytest.param(decide, 240, marks=pytest.mark.exhaustive),
         ],
     )
@@ -73,7 +72,6 @@ class TestSixteenReviewers:
         ("condition", "count"),
         [
             (Q(model_id="b"), 40),
-            pytest.param(Q(model_id="b"), 80, marks=pytest.mark.exhaustive),
             pytest.param(claims.EVERYTHING, 80, marks=pytest.mark.exhaustive),
         ],
     )

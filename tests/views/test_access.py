@@ -283,7 +283,7 @@ def test_views_do_not_find_an_unknown_primary_key(max: User) -> None:
     ("key", "every"),
     [
         (10**19, 16),
-        *(pytest.param(key, 1, marks=pytest.mark.exhaustive) for key in (10**19, 0, 10**18, 10**40)),
+        *(pytest.param(key, 1, marks=pytest.mark.exhaustive) for key in (0, 10**18, 10**40)),
     ],
 )
 def test_unknown_primary_key_is_not_found(key: int, every: int, as_max: Client) -> None:
