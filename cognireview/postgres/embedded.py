@@ -42,7 +42,8 @@ _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "100",
-    "shared_buffers": "256MB",
+    # Pages stay there once they were read or written, and the system has a copy of them.
+    "shared_buffers": "128MB",
     "effective_cache_size": "1GB",
     "maintenance_work_mem": "128MB",
     "work_mem": "16MB",
