@@ -22,7 +22,7 @@ from reviews.imports import importer
 from reviews.imports import jobs as import_jobs
 from reviews.maintenance import job_list, retention
 from reviews.notifications import audit_walk, sending
-from reviews.queue import due_dates
+from reviews.queue import due_dates, members
 from reviews.runs import deletion
 from reviews.sampling import draws, planned_shares
 from reviews.search import indexing
@@ -214,6 +214,14 @@ def announce_due_records(timestamp: int) -> None:  # noqa: ARG001 (periodic task
     """Record which assigned records are due tomorrow, once a day."""
     with _skip_on_outage():
         due_dates.announce_due_records()
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(task_middleware=_AROUND, queueing_lock="release_left_records")
+def release_left_records(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Release records of people without access that an import had locked when they lost it."""
+    with _skip_on_outage():
+        members.release_left_records()
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -41,9 +41,9 @@ from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
 from reviews.records.wording import counted
-from reviews.review.rubric_changes import change_rubric, follow_rubric
+from reviews.review.rubric_changes import follow_rubric
 from reviews.rubric import inference
-from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import chunks, integrity, source_files
@@ -126,10 +126,13 @@ def import_stream(
     must roll back.
     """
     run = get_or_create_run(name=run_name, mapping=mapping, actor=actor)
+    before = None
     if rubric:
-        # Before `Lock.INDEXING`, as at the end of an import.
+        # In the order of the end of an import. The verdicts follow there: from then on, no record is locked.
         locks.acquire(Lock.IMPORT)
-        run = change_rubric(run_id=run.pk, actor=actor, rubric=rubric)
+        indexing.lock_before_run()
+        before = run_rubric(Run.objects.get(pk=run.pk))
+        run = declare_rubric(run_id=run.pk, actor=actor, rubric=rubric)
     new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
     text = open_source(new_import, stream)
@@ -141,7 +144,7 @@ def import_stream(
     index = ImportIndex(new_import)
     _FileImport(new_import, index).run(stored, progress)
     new_import.size, new_import.sha256 = stream.size, stream.sha256
-    _finish(new_import, totals, index, document_sha256=text.document_sha256)
+    _finish(new_import, totals, index, document_sha256=text.document_sha256, before=before)
     return new_import
 
 
@@ -221,8 +224,15 @@ def clean_file_name(name: str) -> str:
     return printable[-255:] or "file"
 
 
-def _finish(done: Import, totals: ContentTotals, index: ImportIndex, *, document_sha256: str = "") -> None:
-    """Complete an import, or raise `NothingImported`."""
+def _finish(
+    done: Import,
+    totals: ContentTotals,
+    index: ImportIndex,
+    *,
+    document_sha256: str = "",
+    before: Rubric | None = None,
+) -> None:
+    """Complete an import, or raise `NothingImported`. `before` is the earlier rubric if one was given."""
     accepted = done.lines - done.rejected - done.blank
     if not accepted or file_is_of_other_judge(done, accepted) or (done.strict and done.rejected):
         raise NothingImported(done, list(done.exceptions.order_by("line")), group_exceptions(done))
@@ -236,7 +246,7 @@ def _finish(done: Import, totals: ContentTotals, index: ImportIndex, *, document
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
     indexing.lock_before_run()
-    before = run_rubric(done.target_run)
+    before = before or run_rubric(done.target_run)
     inference.infer_rubric(done.target_run)
     index.finish()
     draws.draw_after_import(done)

@@ -55,6 +55,15 @@ def clear_claims(rows: QuerySet[Evaluation]) -> int:
     return rows.update(**NO_CLAIM._asdict())
 
 
+def lock_free(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    """Lock those of these records that no other transaction has locked, and return them.
+
+    An import may hold the others for minutes, and wait for what the caller has locked.
+    """
+    free = rows.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return Evaluation.objects.filter(pk__in=list(free.values_list("pk", flat=True)))
+
+
 def stored_claims(rows: QuerySet[Evaluation]) -> dict[int, Claim]:
     """Return the claims of these records by key, before the rows are replaced."""
     claimed = rows.filter(claimed_by__isnull=False).select_related("claimed_by").only(*Claim._fields)

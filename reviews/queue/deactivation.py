@@ -1,14 +1,10 @@
 """Deactivate an account or change its role, together with its claims and assignments."""
 
-from typing import Any
-
 from django.db import transaction
 
 from reviews.accounts import people
-from reviews.audit import events
-from reviews.models import Evaluation, User
-from reviews.queue.claim_columns import clear_claims
-from reviews.queue.members import release_hidden_records
+from reviews.models import User
+from reviews.queue.members import release_hidden_records, release_records
 
 
 @transaction.atomic
@@ -19,11 +15,7 @@ def deactivate_reviewer(*, person: User, actor: User) -> None:
     """
     # This locks the person first. A claim that is under way has ended by then, or finds the account inactive.
     people.deactivate(person=person, actor=actor)
-    released = clear_claims(Evaluation.objects.filter(claimed_by=person))
-    unassigned = Evaluation.objects.filter(assigned_to=person).update(assigned_to=None)
-    if released or unassigned:
-        counts: dict[str, Any] = {"claims": released, "assigned": unassigned}
-        events.record("release all", actor=actor, username=person.username, **counts)
+    release_records(person, actor)
 
 
 @transaction.atomic

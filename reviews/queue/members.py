@@ -4,12 +4,13 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from reviews.accounts.permissions import Denied, check, people_in, people_with_role
 from reviews.audit import events
-from reviews.models import Run, User
+from reviews.models import Evaluation, Run, User
 from reviews.models.runs import hidden_runs, sees_every_run
-from reviews.queue.claim_columns import clear_claims
+from reviews.queue.claim_columns import clear_claims, lock_free
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings, fingerprint
 
@@ -52,16 +53,28 @@ def configure_members(
         # A claim locks its reviewer first: it has ended by now, or will find the run restricted.
         outsiders = User.objects.exclude(pk__in=people_in(run).values("pk")).order_by("pk")
         for person in outsiders.select_for_update(no_key=True):
-            _release_records(run, person, actor)
+            release_records(person, actor, run=run)
     return run
 
 
 @transaction.atomic
-def release_hidden_records(*, person: User, actor: User) -> None:
-    """End the claims and assignments of a person in runs that their role no longer lets them see."""
+def release_hidden_records(*, person: User, actor: User | None) -> None:
+    """End the claims and assignments of a person in runs that they may not see, or all if they have left."""
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+    if not locked.is_active:
+        release_records(locked, actor)
+        return
     for run in hidden_runs(locked):
-        _release_records(run, locked, actor)
+        release_records(locked, actor, run=run)
+
+
+def release_left_records() -> None:
+    """End the claims and assignments of people without access that an import had locked at that time."""
+    claimed, assigned = (
+        Exists(Evaluation.objects.filter(**{name: OuterRef("pk")})) for name in ("claimed_by", "assigned_to")
+    )
+    for person in User.objects.filter(claimed | assigned).order_by("pk"):
+        release_hidden_records(person=person, actor=None)
 
 
 def _find_people(run: Run, usernames: Collection[str]) -> list[User]:
@@ -73,10 +86,15 @@ def _find_people(run: Run, usernames: Collection[str]) -> list[User]:
     return [known[name] for name in usernames]
 
 
-def _release_records(run: Run, person: User, actor: User | None) -> None:
-    """End the claims and assignments of a locked person in a run."""
-    released = clear_claims(run.evaluations.filter(claimed_by=person))
-    unassigned = run.evaluations.filter(assigned_to=person).update(assigned_to=None)
+def release_records(person: User, actor: User | None, *, run: Run | None = None) -> None:
+    """End the claims and assignments of a locked person, in one run or in all.
+
+    Nobody waits for an import that has locked some of them: `release_left_records` ends these later.
+    """
+    rows = Evaluation.objects.filter(run=run) if run else Evaluation.objects.all()
+    free = lock_free(rows.filter(Q(claimed_by=person) | Q(assigned_to=person)))
+    released = clear_claims(free.filter(claimed_by=person))
+    unassigned = free.filter(assigned_to=person).update(assigned_to=None)
     if released or unassigned:
         counts: dict[str, Any] = {"claims": released, "assigned": unassigned}
         events.record("release all", actor=actor, run=run, username=person.username, **counts)

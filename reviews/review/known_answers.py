@@ -8,9 +8,10 @@ of the overlap share that wait for further reviews.
 
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
+from psycopg.errors import LockNotAvailable
 
 from reviews.accounts.permissions import check as check_permission
 from reviews.audit import events
@@ -91,17 +92,18 @@ def end(*, check_id: int, actor: User) -> Ended:
 
     Reviewing these records again would be a waste. Records without a known answer are settled like others of
     the overlap share. Records that are escalated or claimed by somebody else stay as they are. Raises
-    `Conflict` if the check has ended.
+    `Conflict` if the check has ended, or if one of its records is locked.
     """
     check_permission(actor, "lead_review")
     ended = KnownAnswerCheck.objects.select_for_update(of=("self",)).select_related("run").get(pk=check_id)
     claims.check_not_archived(ended.run)
     if ended.ended_at:
         raise Conflict("This check has already ended.")
+    keys = [answer.evaluation_id for answer in ended.answers.order_by("evaluation")]
+    _lock_at_once(keys)
     # Earlier than the decisions below: reviews made later are no part of the check.
     ended.ended_by, ended.ended_at = actor, timezone.now()
     ended.save(update_fields=["ended_by", "ended_at"])
-    keys = [answer.evaluation_id for answer in ended.answers.order_by("evaluation")]
     decided = [key for key in keys if _decide(ended, key, actor)]
     waiting = Evaluation.objects.filter(IN_QUEUE, known_answers__known_answer_check=ended).count()
     events.record(
@@ -113,6 +115,17 @@ def end(*, check_id: int, actor: User) -> Ended:
         decided=len(decided),
     )
     return Ended(len(decided), waiting)
+
+
+def _lock_at_once(keys: list[int]) -> None:
+    """Lock records. Raises `Conflict` if another transaction has locked one, such as an import."""
+    rows = Evaluation.objects.filter(pk__in=keys).order_by("pk")
+    try:
+        list(rows.select_for_update(of=("self",), no_key=True, nowait=True).values_list("pk"))
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        raise Conflict("Some of these records are being changed. Try again in a moment.") from error
 
 
 def _decide(check: KnownAnswerCheck, key: int, actor: User) -> bool:

@@ -7,7 +7,7 @@ from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.imports.runs import check_run_name
 from reviews.models import Evaluation, Import, Run, User
-from reviews.queue.claim_columns import clear_claims
+from reviews.queue.claim_columns import clear_claims, lock_free
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.errors import ImportRefused
@@ -80,9 +80,8 @@ def check_no_import(run: Run) -> None:
 
 
 def end_claims(run: Run) -> int:
-    """End all claims on the records of a run. Return their number."""
-    claimed = Evaluation.objects.filter(run=run, claimed_by__isnull=False)
-    return clear_claims(claimed)
+    """End the claims on the records of a run. Return their number. Those on locked records expire."""
+    return clear_claims(lock_free(Evaluation.objects.filter(run=run, claimed_by__isnull=False)))
 
 
 def _locked(run_id: int, actor: User | None) -> Run:

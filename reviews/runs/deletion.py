@@ -64,17 +64,17 @@ def request_deletion(*, run_id: int, actor: User | None, confirmation: str) -> R
 def delete_next_part() -> bool:
     """Delete the next records of a run whose deletion was requested, and after its last records the run.
 
-    Return whether there is more to delete now. An import that began before the request may still add records,
-    so the run itself is deleted while no file is imported. Concurrent calls take turns.
+    Return whether there is more to delete now. Nothing is deleted while a file is imported: an import that
+    began before the request may still add records to the run. Concurrent calls take turns.
     """
     with transaction.atomic():
         locks.acquire(Lock.DELETION)
         run = Run.objects.exclude(deletion_requested_at=None).order_by("pk").first()
         if run is None:
             return False
-        is_empty = not run.evaluations.exists()
-        if is_empty and not locks.try_acquire(Lock.IMPORT):
+        if not locks.try_acquire(Lock.IMPORT):
             return False
+        is_empty = not run.evaluations.exists()
         # Jobs may still index its records.
         locks.acquire(Lock.INDEXING)
         execute(_CHECK_AT_ONCE)
