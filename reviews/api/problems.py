@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
 from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, UnreadablePostError
 from ninja import NinjaAPI
@@ -257,6 +257,8 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     FileTooLarge: _with(413),
     UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
+    TooManyFieldsSent: _with(400, "The request has too many parameters."),
+    SuspiciousOperation: _with(400),
     UnreadablePostError: _with(400, "The body is incomplete."),
     QueryTooSlow: _with(422, slug="query-too-slow"),
 }

@@ -107,6 +107,7 @@ def test_no_request_causes_a_server_error(number: int, program: Program) -> None
     @example(plain("runs/no-such-run"))
     @example(plain("uploads/0") | {"method": "HEAD", "Idempotency_Key": ""})
     @example(plain("runs/one/evaluations?sort=no-such-order"))
+    @example(plain(f"runs/one?{'a=1&' * 4_000}"))
     @given(requests())
     def ask(request: dict[str, Any]) -> None:
         answer = program.ask(**request)
