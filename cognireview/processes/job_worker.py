@@ -18,6 +18,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 
 from cognireview.operations import outage
 from cognireview.processes.idle_memory import release_when_idle, use_one_heap
+from cognireview.processes.periodic_jobs import run_worker
 
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
@@ -130,7 +131,8 @@ async def _run_worker(finish_seconds: int, jobs: _Jobs) -> None:
             # The pool would keep waiting for connections that it has given up.
             async with asyncio.timeout(_OPEN_TIMEOUT_SECONDS):
                 await ours.open_async()
-            await ours.run_worker_async(
+            await run_worker(
+                ours,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=finish_seconds,
                 worker_middleware=[jobs.note],
