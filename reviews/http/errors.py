@@ -30,9 +30,9 @@ def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -
     return render(request, "site/errors/page.html", context, status=status)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
-    return error_page(
-        request,
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names them)
+    """Return the page for an unreadable request. The usual page would read its parameters again."""
+    return standalone_error_page(
         400,
         "Bad request",
         "The browser sent a request that this site cannot read. Go back, reload the page and try again.",

@@ -117,6 +117,13 @@ def test_form_with_thousands_of_fields_is_rejected(max: User, client: Client) ->
     assert response.status_code == 400
 
 
+@pytest.mark.parametrize("name", ["runs", "people", "api"])
+def test_address_with_thousands_of_parameters_is_rejected(name: str, max: User, client: Client) -> None:
+    client.force_login(max)
+    response = client.get(reverse(name), {f"field-{n}": "" for n in range(3001)})
+    assert (response.status_code, b"Bad request" in response.content) == (400, True)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-7", "unicode_escape", "latin-1"])
 def test_form_in_other_encoding_is_rejected(encoding: str, client: Client) -> None:
     body = rb"username=\ud800\0&password=x"
