@@ -15,7 +15,7 @@ def deactivate_reviewer(*, person: User, actor: User) -> None:
     """
     # This locks the person first. A claim that is under way has ended by then, or finds the account inactive.
     people.deactivate(person=person, actor=actor)
-    release_records(person, actor)
+    release_records(person=person, actor=actor)
 
 
 @transaction.atomic

@@ -53,7 +53,7 @@ def configure_members(
         # A claim locks its reviewer first: it has ended by now, or will find the run restricted.
         outsiders = User.objects.exclude(pk__in=people_in(run).values("pk")).order_by("pk")
         for person in outsiders.select_for_update(no_key=True):
-            release_records(person, actor, run=run)
+            release_records(person=person, actor=actor, run=run)
     return run
 
 
@@ -62,10 +62,10 @@ def release_hidden_records(*, person: User, actor: User | None) -> None:
     """End the claims and assignments of a person in runs that they may not see, or all if they have left."""
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     if not locked.is_active:
-        release_records(locked, actor)
+        release_records(person=locked, actor=actor)
         return
     for run in hidden_runs(locked):
-        release_records(locked, actor, run=run)
+        release_records(person=locked, actor=actor, run=run)
 
 
 def release_left_records() -> None:
@@ -86,7 +86,7 @@ def _find_people(run: Run, usernames: Collection[str]) -> list[User]:
     return [known[name] for name in usernames]
 
 
-def release_records(person: User, actor: User | None, *, run: Run | None = None) -> None:
+def release_records(*, person: User, actor: User | None, run: Run | None = None) -> None:
     """End the claims and assignments of a locked person, in one run or in all.
 
     Nobody waits for an import that has locked some of them: `release_left_records` ends these later.
