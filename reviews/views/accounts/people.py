@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from allauth.account.decorators import reauthentication_required
 from django import forms
@@ -24,6 +23,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
+from reviews.views.pagination import page_links
 from reviews.views.parts import render_form
 
 admins_only = requires("manage_people")
@@ -126,10 +126,7 @@ def render_people(request: Request, form: InvitationForm) -> HttpResponse:
     context = {
         "people": [(person, activity[person.pk].latest) for person in page.rows],
         "search": search,
-        "after": after,
-        "first": f"{reverse('people')}?{urlencode(chosen)}",
-        "next_page": page.next_after
-        and f"{reverse('people')}?{urlencode({**chosen, 'after': page.next_after})}",
+        **page_links(reverse("people", query=chosen), after, page.next_after),
         "links": one_time_links.pending(),
         "required_roles": settings.SECOND_FACTOR_ROLES,
     }

@@ -18,6 +18,7 @@ from reviews.http.request import Request
 from reviews.models import ApiToken, User
 from reviews.views.access import requires
 from reviews.views.form_fields import WholeNumberField, refusal_in
+from reviews.views.pagination import page_links
 from reviews.views.parts import render_form
 
 _PAGE_SIZE = 50
@@ -71,13 +72,11 @@ def token_list(request: Request) -> HttpResponse:
     after = request.GET.get("after", "")
     tokens = api_tokens.ended_tokens() if with_ended else api_tokens.all_valid_tokens()
     page = page_by_key(tokens, after=after, size=_PAGE_SIZE, newest_first=True)
-    suffix = "&ended=1" if with_ended else ""
+    address = reverse("tokens", query={"ended": 1} if with_ended else None)
     context = {
         "page": page,
         "with_ended": with_ended,
-        "after": after,
-        "next_after": page.next_after and f"{page.next_after}{suffix}",
-        "first": reverse("tokens") + ("?ended=1" if with_ended else ""),
+        **page_links(address, after, page.next_after),
     }
     return render(request, "accounts/tokens/page.html", context)
 

@@ -6,6 +6,7 @@ import orjson
 from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check, people_with_role
@@ -22,6 +23,7 @@ from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_view, requires
 from reviews.views.audit.filters import FilterForm
 from reviews.views.audit.lines import EventLine, event_lines
+from reviews.views.pagination import page_links
 
 # The newest runs and the first people that the fields suggest.
 _SUGGESTED = 200
@@ -40,6 +42,7 @@ def audit_log(request: Request) -> HttpResponse:
                 page = list_events(form.wanted, request.user, after=after)
         except QueryTooSlow:
             page = None
+    address = reverse("audit") + (f"?{form.query}" if form.query else "")
     context = {
         "form": form,
         "status": chain_checks.chain_status(),
@@ -48,7 +51,7 @@ def audit_log(request: Request) -> HttpResponse:
         "is_too_slow": page is None,
         "query": form.query,
         "after": after,
-        "next_after": page.next_after if page else "",
+        **page_links(address, after, page.next_after if page else ""),
         "people": people_with_role()[:_SUGGESTED],
         "runs": Run.objects.visible_to(request.user).order_by("-created_at", "-pk")[:_SUGGESTED],
     }

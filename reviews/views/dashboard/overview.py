@@ -27,6 +27,7 @@ from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import key_figures
 from reviews.views.dashboard.sparklines import small_multiples
+from reviews.views.pagination import page_links
 from reviews.views.tables import LinkedTable, Tab, Table, as_csv, without_columns
 
 # The tables below the matrices. `days` is folded below the charts.
@@ -238,8 +239,7 @@ def decision_list(request: Request) -> HttpResponse:
         "other": query.narrowed.other,
         "table": _of_one_person(table) if is_of_one else table,
         "csv_url": query.address("decisions-csv") if can(request.user, "lead_review") else "",
-        "first": query.address("decisions") if after else "",
-        "next": query.address("decisions", after=page.next_after) if page.next_after else "",
+        **page_links(query.address("decisions"), after, page.next_after),
         "back": _back_url(request, query.scope),
         "in_run": _run_list_url(query),
     }

@@ -18,6 +18,7 @@ from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 from reviews.views import inbox_navigation
 from reviews.views.access import load_run
+from reviews.views.pagination import page_links
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
@@ -36,8 +37,7 @@ def conflict_list(request: Request, run_pk: int) -> HttpResponse:
         "open": file_conflicts.count_open(run),
         "most_at_once": MOST_AT_ONCE,
         "comparisons": page.rows,
-        "next_after": page.next_after,
-        "after": after,
+        **page_links(reverse("conflicts", args=[run.pk]), after, page.next_after),
     }
     return render(request, "files/conflicts/page.html", context)
 

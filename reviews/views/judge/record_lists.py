@@ -15,6 +15,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.scores import format_score
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.filters import JudgeFilters
+from reviews.views.pagination import page_links
 from reviews.views.tables import Cell, Table, record_cell
 
 #: The most rows of a page. The CSV file has all.
@@ -46,6 +47,7 @@ def render_records(
         "description": description,
         "filters": filters,
         "table": table,
+        **page_links("", "", ""),
         "csv_url": f"{reverse(csv_place, args=[run.pk])}?{request.GET.urlencode()}",
         "back": back,
     }
@@ -74,7 +76,6 @@ def render_pages(
             page = find(after)
     except QueryTooSlow:
         page = None
-    next_after = page.next_after if page else ""
     context = {
         "run": filters.scope.run,
         "title": title,
@@ -84,8 +85,7 @@ def render_pages(
         "kept": query.items(),
         "table": table(page.rows) if page else None,
         "csv_url": filters.address(f"{place}-csv", **query),
-        "first": filters.address(place, **query) if after else "",
-        "next": filters.address(place, **query, after=next_after) if next_after else "",
+        **page_links(filters.address(place, **query), after, page.next_after if page else ""),
         "back": back,
     }
     return render(request, "judge/decisions.html", context)

@@ -6,6 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check_revise
@@ -14,6 +15,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
+from reviews.views.pagination import page_links
 from reviews.views.review import screen, toasts
 
 
@@ -67,11 +69,12 @@ def _page(
     form: RestoreForm | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
+    page = timeline.load_page(record, reader=request.user, after=after)
     context = {
         "evaluation": record,
         "run": record.run,
-        "page": timeline.load_page(record, reader=request.user, after=after),
-        "after": after,
+        "page": page,
+        **page_links(reverse("record-history", args=[record.pk]), after, page.next_after),
         "undoable": screen.undoable_action(request, record.run),
         "submission": uuid4(),
         "problems": [sentence for errors in form.errors.values() for sentence in errors] if form else [],

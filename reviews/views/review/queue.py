@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.database.prepared_statements import prepared_statements
@@ -11,6 +12,7 @@ from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.queue import claims
 from reviews.views.access import load_run
+from reviews.views.pagination import page_links
 from reviews.views.review import screen
 
 
@@ -61,10 +63,12 @@ def recent(request: Request, run_pk: int) -> HttpResponse:
     """Show the reviewer's decisions (`?after=` is the cursor of a page), skips and escalations."""
     run = load_run(request, run_pk)
     after = request.GET.get("after", "")
+    page = load_page(reviewer=request.user, run=run, after=after)
     context = {
         "run": run,
-        "page": load_page(reviewer=request.user, run=run, after=after),
+        "page": page,
         "after": after,
+        **page_links(reverse("recent", args=[run.pk]), after, page.next_after),
         "undoable": screen.undoable_action(request, run),
     }
     return render(request, "review/recent/page.html", context)

@@ -171,8 +171,8 @@ def load_page(shown: RunList, reader: User, number: str) -> dict[str, Any]:
         "page": page,
         "rows": [RunRow(run, counted[run], vars(run)["owner"] or "") for run in runs],
         "owners": User.objects.filter(pk__in=importers).order_by("username"),
-        "next": shown.query(page=str(page.next_page_number())) if page.has_next() else "",
-        "previous": shown.query(page=str(page.previous_page_number())) if page.has_previous() else "",
+        "next": f"?{shown.query(page=str(page.next_page_number()))}" if page.has_next() else "",
+        "previous": f"?{shown.query(page=str(page.previous_page_number()))}" if page.has_previous() else "",
     }
 
 

@@ -68,10 +68,10 @@ class TestPeoplePage:
     ) -> None:
         monkeypatch.setattr("reviews.views.accounts.people._PAGE_SIZE", 2)
         first = as_max.get(reverse("people"), {"q": "a"})
-        assert first.context["next_page"] == ""
+        assert first.context["next"] == ""
         first = as_max.get(reverse("people"), {"state": "any"})
-        assert first.context["next_page"] == "/people/?state=any&after=bo"
-        second = as_max.get(first.context["next_page"])
+        assert first.context["next"] == "/people/?state=any&after=bo"
+        second = as_max.get(first.context["next"])
         assert [person.username for person, _ in second.context["people"]] == ["max"]
 
     def test_people_page_query_count_is_constant(

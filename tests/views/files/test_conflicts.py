@@ -147,13 +147,13 @@ class TestSeveralConflicts:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 2)
         names = [f"eval_{n}" for n in range(5)]
         run = disputed(ana, *names)
-        seen, after = [], ""
+        seen, address = [], reverse("conflicts", args=[run.pk])
         for _ in range(3):
-            context = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after}).context
+            context = as_lea.get(address).context
             seen += [one.evaluation.evaluation_id for one in context["comparisons"]]
-            after = context["next_after"]
+            address = context["next"]
         assert seen == names
-        assert after == ""
+        assert address == ""
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_queries_do_not_grow_with_the_number_of_conflicts(

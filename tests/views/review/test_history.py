@@ -65,7 +65,7 @@ class TestRecordHistory:
         monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
         response: Any = as_bo.get(url("record-history", record))
         after = response.context["page"].next_after
-        assert f'href="?after={after}"' in text(response)
+        assert f'href="{url("record-history", record)}?after={after}"' in text(response)
         older = text(as_bo.get(url("record-history", record), {"after": after}))
         assert "added this record" in older
         assert ">First page</a>" in older
