@@ -177,7 +177,7 @@ class Retries:
 
 
 def seconds_to_wait(header: str | None, now: dt.datetime) -> float | None:
-    """Return the seconds of a Retry-After header: a number, or a time. None if it has neither."""
+    """Return the seconds that a Retry-After header asks to wait; None if it is missing or invalid."""
     if header is None:
         return None
     if header.strip().isdecimal():

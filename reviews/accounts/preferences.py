@@ -118,7 +118,7 @@ def shows_key_hint(user: User, decisions: int) -> bool:
 
 @transaction.atomic
 def dismiss_key_hint(*, user: User) -> None:
-    """Show the hint of three keys to this person no more."""
+    """Stop showing the hint about three keys to this person."""
     if not user.wants_key_hint:
         return
     user.wants_key_hint = False

@@ -94,7 +94,7 @@ def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
 
 @operation(router, operations.REACTIVATE, scope="manage", permission="manage_people")
 def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
-    """Open a deactivated account again. An admin's is reactivated in the browser."""
+    """Reactivate a deactivated account. Accounts of admins can only be reactivated in the browser."""
     found = _find(username)
     _check_grant(request, loaded_role(found))
     _change(lambda: people.reactivate(person=found, actor=request.user))

@@ -50,7 +50,7 @@ def only_if_match(view: View) -> View:
 
 
 def locked_if_match(view: View) -> View:
-    """Lock the record of a request with If-Match, and refuse the request if its version is another."""
+    """Lock the record of a request with If-Match, and refuse the request if its version differs."""
 
     @wraps(view)
     def checked(request: Any, run: str, evaluation_id: str, **others: Any) -> Any:

@@ -73,7 +73,7 @@ class ImportIndex:
         self._known_options: set[Facet] = set()
 
     def next_rubric(self, lines: ChunkLines, mapping: FieldMapping | None) -> Rubric | None:
-        """Return the rubric to index the next batch by, whose lines are given. None if it is unknown."""
+        """Return the rubric for indexing the next batch, which has these lines; None if it is unknown."""
         if not self._requests:
             run = self._source.target_run
             is_known = run.rubric or run.is_rubric_declared

@@ -147,7 +147,7 @@ def _decisions(keys: list[int], criterion: str) -> Iterator[RatedRecord]:
 
 
 def _counted(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
-    """Find the ratings that a count includes, but those of records that somebody may still score blind."""
+    """Find the ratings that a count includes, except those of records that somebody may still score blind."""
     cells = _cells(scope, asked)
     found = Rating.objects.filter(scope.rating_filters(), cell__in=[cell.pk for cell in cells], pk__lt=start)
     if asked.changed:

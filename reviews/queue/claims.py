@@ -89,7 +89,7 @@ def _prefetched(run: Run, reviewer: User) -> list[int]:
 
 
 def _release_prefetched(run: Run, reviewer: User, keys: list[int]) -> int:
-    """Release those of the records that the reviewer still has prefetched. Return their number."""
+    """Release the records that the reviewer still has prefetched. Return how many these were."""
     if not keys:
         return 0
     rows = run.evaluations.filter(pk__in=keys, claimed_by=reviewer, claim_is_prefetched=True)

@@ -308,7 +308,7 @@ def _estimate(
 
 
 def _of_shares(compute: _Coefficient, flat: FloatArray) -> FloatArray:
-    """Return the coefficient of pairs of scores (or several: the columns), which are scaled to shares."""
+    """Return the coefficient of pairs of scores, scaled to shares: one, or one for each column."""
     size = isqrt(len(flat))
     matrix = flat.reshape(size, size, *flat.shape[1:])
     return compute(matrix / matrix.sum(axis=(0, 1)))

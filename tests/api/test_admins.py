@@ -91,7 +91,7 @@ class TestTokens:
         assert program.ask("POST", "tokens", {"name": "x", "scopes": scopes}).status_code == 403
         assert ApiToken.objects.count() == 1
 
-    def test_people_revoke_their_own_tokens_and_admins_all(
+    def test_people_revoke_their_own_tokens_and_admins_revoke_all(
         self, of_ana: Program, of_bo: Program, of_max: Program, ana: User
     ) -> None:
         token = api_tokens.create(person=ana, scopes=["read"], actor=None).token
