@@ -70,9 +70,8 @@ def release_hidden_records(*, person: User, actor: User | None) -> None:
 
 def release_left_records() -> None:
     """End the claims and assignments of people without access that an import had locked at that time."""
-    claimed, assigned = (
-        Exists(Evaluation.objects.filter(**{name: OuterRef("pk")})) for name in ("claimed_by", "assigned_to")
-    )
+    claimed = Exists(Evaluation.objects.filter(claimed_by=OuterRef("pk")))
+    assigned = Exists(Evaluation.objects.filter(assigned_to=OuterRef("pk")))
     for person in User.objects.filter(claimed | assigned).order_by("pk"):
         release_hidden_records(person=person, actor=None)
 

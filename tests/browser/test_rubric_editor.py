@@ -33,7 +33,7 @@ def test_criterion_is_added_with_a_scale_of_another_kind(
     added.get_by_label("Highest").fill("3")
     added.get_by_label("Pass from").locator("visible=true").fill("2")
     added.get_by_label("Pass from").locator("visible=true").blur()
-    expect(added.locator(".level-shown")).to_have_text(["1 T", "2 Y", "3 I"])
+    expect(added.locator(".level-shown")).to_have_text(["1 1", "2 2", "3 3"])
     # Enter saves.
     added.get_by_label("Highest").press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Saved.")

@@ -81,7 +81,7 @@ def test_areas_are_documented_with_their_methods() -> None:
 
 
 def test_examples_print_what_the_page_says(live_server: LiveServer, max: User, tmp_path: Path) -> None:
-    data = file_of(*(line(f"eval_{number}") for number in (1, 2, 3)), b'{"task_id": "1"}')
+    data = file_of(*(line(f"eval_{number}") for number in (1, 2, 3)), line(...))
     (tmp_path / "evaluations.jsonl").write_bytes(data)
     ours = [code["CogniReview"] for code in compared().values()]
     program = "\n".join(block for block in BLOCKS + ours if HAS_PANDAS or "pandas" not in block)

@@ -23,7 +23,7 @@ BUDGETS = {
     # Web processes and the worker share these. The first two modules would change the worker.
     "the supervisor": (
         "import cognireview.processes.supervisor; cognireview.processes.child_process.preload()",
-        1950,
+        1951,
         (
             "cognireview.wsgi",
             "prometheus_client",
@@ -50,7 +50,7 @@ BUDGETS = {
     ),
     "a worker of its own": (
         f"{SETUP}; {LOAD.format('work')}",
-        915,
+        916,
         (
             "requests",
             "pydantic",
