@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +21,21 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data_dir() -> Iterator[Path]:
     """A folder with a cluster for tests that do not damage it. Its path has quotes and spaces."""
-    path = tmp_path_factory.mktemp('it\'s a "data" folder')
-    with running(path, disposable=True):
-        return path
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        path = Path(folder) / 'it\'s a "data" folder'
+        path.mkdir()
+        with running(path, disposable=True):
+            pass
+        yield path
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket, wherever temporary folders of tests are."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
