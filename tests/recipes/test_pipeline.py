@@ -73,7 +73,7 @@ class TestPush:
 
     @pytest.mark.exhaustive
     def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
-        packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}', b"[]"))
+        packed = gzip.compress(file_of(line("a"), line("b", task_id=True), line(..., backslash="\\n"), b"[]"))
         (tmp_path / "mixed.jsonl.gz").write_bytes(packed)
         done = recipe("push_run", tmp_path / "mixed.jsonl.gz", "mixed")
         counts, *rejected = done.stdout.splitlines()
