@@ -1,20 +1,13 @@
-"""A pool of few connections: it lends the one that was returned last, and checks it without a query."""
+"""A pool that lends the connection that was returned last, and checks it without a query."""
 
 import select
-import time
 from collections import deque
 from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool
-from psycopg_pool.base import AttemptWithBackoff
 
 _Connection = psycopg.Connection[Any]
-# A process computes on one core, which requests with three connections keep busy. More of them would take
-# turns at it, and each has to plan the statements.
-_ENOUGH = 3
-# For how long a request waits for one of them to be returned. Exports keep theirs.
-_PATIENCE_SECONDS = 0.1
 
 
 class _Stack(deque[_Connection]):
@@ -33,29 +26,6 @@ class WarmestFirstPool(ConnectionPool[_Connection]):
     def __init__(self, **options: Any) -> None:
         super().__init__(check=check_connection, **options)
         self._pool = _Stack()
-
-    def _add_connection(
-        self,
-        attempt: AttemptWithBackoff | None,
-        growing: bool = False,  # noqa: FBT001, FBT002 (as the pool has it)
-    ) -> None:
-        if not growing or attempt or self._needs_another():
-            super()._add_connection(attempt, growing)
-
-    def _needs_another(self) -> bool:
-        """Return whether the pool needs the connection that it has counted already, or uncount it."""
-        while self._nconns > _ENOUGH:
-            with self._lock:
-                if not self._waiting:
-                    self._nconns -= 1
-                    self._growing = False
-                    return False
-                last = self._waiting[-1]
-            time.sleep(_PATIENCE_SECONDS)
-            with self._lock:
-                if last in self._waiting:
-                    return True
-        return True
 
     def _shrink_pool(self) -> None:
         with self._lock:

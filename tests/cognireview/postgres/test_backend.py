@@ -2,9 +2,6 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -12,7 +9,6 @@ import pytest
 from django.db import DataError, connection, transaction
 from psycopg.pq import Format
 
-from cognireview.postgres.backend import pool as pools
 from cognireview.postgres.backend.pool import WarmestFirstPool, check_connection
 from reviews.database.binary_rows import binary_rows
 from reviews.database.prepared_statements import prepared_statements
@@ -20,7 +16,6 @@ from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements
-from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,52 +92,6 @@ def test_pool_closes_the_connection_that_has_been_idle_longest(pool: WarmestFirs
     pool._shrink_pool()
     assert [each.closed for each in (middle, warmest)] == [False, False]
     assert lend(pool) is warmest
-
-
-@pytest.fixture
-def busy_pool() -> Iterator[tuple[WarmestFirstPool, list["psycopg.Connection[Any]"]]]:
-    """A pool of at most five connections, and those that it has lent: as many as keep a process busy."""
-    connection.ensure_connection()
-    place = connection.connection.info
-    with WarmestFirstPool(
-        conninfo=place.dsn, kwargs={"password": place.password}, min_size=1, max_size=5, open=True
-    ) as opened:
-        lent = [opened.getconn() for _ in range(pools._ENOUGH)]
-        yield opened, lent
-        for each in lent:
-            opened.putconn(each)
-
-
-def test_pool_adds_a_connection_if_none_of_enough_returns(
-    busy_pool: tuple[WarmestFirstPool, list["psycopg.Connection[Any]"]],
-) -> None:
-    pool, lent = busy_pool
-    for _ in range(2):
-        lent.append(pool.getconn(timeout=PATIENCE))
-    assert len(set(lent)) == pool._nconns == 5
-
-
-def test_pool_waits_for_the_return_of_one_of_enough_connections(
-    busy_pool: tuple[WarmestFirstPool, list["psycopg.Connection[Any]"]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pool, lent = busy_pool
-    begun, returned = Event(), Event()
-
-    def wait(_: float) -> None:
-        begun.set()
-        assert returned.wait(PATIENCE)
-
-    monkeypatch.setattr(pools, "time", SimpleNamespace(sleep=wait))
-    with ThreadPoolExecutor() as threads:
-        asked = threads.submit(pool.getconn, PATIENCE)
-        assert begun.wait(PATIENCE)
-        given = lent.pop()
-        pool.putconn(given)
-        assert asked.result(PATIENCE) is given
-        returned.set()
-    lent.append(given)
-    assert eventually(lambda: not pool._growing)
-    assert pool._nconns == pools._ENOUGH
 
 
 def test_statement_is_parsed_once_in_prepared_block_only() -> None:
