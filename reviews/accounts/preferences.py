@@ -18,14 +18,14 @@ class Command(NamedTuple):
     name: str
     #: The default key.
     key: str
-    #: What it does on a record; empty for nothing.
+    #: Its effect on a record; empty if it has none.
     title: str
-    #: What it does on other pages, such as lists; empty for nothing.
+    #: Its effect on other pages, such as lists; empty if it has none.
     elsewhere: str = ""
 
     @property
     def full_title(self) -> str:
-        """What it does on all pages."""
+        """Its effect on all pages."""
         if not self.title or self.elsewhere in {"", self.title}:
             return self.title or self.elsewhere
         return f"{self.title}; in lists: {self.elsewhere[0].lower()}{self.elsewhere[1:]}"

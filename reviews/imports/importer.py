@@ -128,7 +128,7 @@ def import_stream(
     run = get_or_create_run(name=run_name, mapping=mapping, actor=actor)
     before = None
     if rubric:
-        # In the order of the end of an import. The verdicts follow there: from then on, no record is locked.
+        # In the order of the end of an import, where the verdicts follow: no records are locked after that.
         locks.acquire(Lock.IMPORT)
         indexing.lock_before_run()
         before = run_rubric(Run.objects.get(pk=run.pk))

@@ -308,7 +308,7 @@ def test_digits_are_scores_with_shift_causes_and_a_change_of_direction_drops_the
     expect(row).to_contain_text("3 → 5 Too strict")
     press(page, "k", "1")
     expect(row).to_contain_text("3 → 1 Add a cause")
-    # The next digit is the next score, and a digit off the scale is none.
+    # The next digit is the next score. A digit off the scale does nothing.
     press(page, "7", "4", "Escape", "k", "k", "5", "Shift+Digit1", "a")
     expect(page.get_by_role("status")).to_contain_text("submitted")
     review = Review.objects.get()

@@ -175,7 +175,7 @@ def tried(who: str, name: str, *, is_rest: bool) -> list[str]:
         usual = []
     if not is_rest:
         return usual
-    # Of those that an address lacks, one in turn: another test asks each view for all of them.
+    # One method that the address lacks, in turn: another test asks each view for all of them.
     lacking = [method for method in METHODS if method not in exist]
     in_turn = lacking[number % len(lacking)]
     return [method for method in possible if method not in usual and method in {*exist, in_turn}]
