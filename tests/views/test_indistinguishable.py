@@ -381,7 +381,7 @@ def test_no_response_depends_on_hidden_values(
     usual = asker.usual()
     rest = {name for name, _ in asker.questions()} - usual
     if who == "lea":
-        # A lead gets what a reviewer gets, and more. The rest asks for each kind again, not for each value.
+        # A lead gets all that reviewers get, and more. The rest asks again for each kind, not for each value.
         reviewer = Asker(request.getfixturevalue("ana"), world)
         of_reviewer = reviewer.usual()
         rest -= {name for name, _ in reviewer.questions()} - of_reviewer
