@@ -294,6 +294,7 @@ class TestModules:
     def test_updated_columns_are_found_in_sql(self, statement: str, columns: set[str]) -> None:
         assert updated_columns(statement) & {*CLAIM, "priority", "{}"} == columns
 
+    @pytest.mark.slow
     def test_pages_and_api_look_up_rows_of_runs_that_the_person_may_see(self) -> None:
         unchecked = {
             f"{module}.{function.name}"
@@ -305,6 +306,7 @@ class TestModules:
         }
         assert unchecked == set(LOOKED_UP_LATER)
 
+    @pytest.mark.slow
     def test_html_is_trusted_in_rendering_only(self) -> None:
         others = [path for module, path in MODULES.items() if module != "evidence.rendering"]
         trusting = {"mark_safe", "SafeString", "SafeText", "html_safe", "__html__"}

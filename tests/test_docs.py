@@ -163,6 +163,7 @@ def names_in(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_document_names_existing_code(document: str) -> None:
     """A reference is `path/file.py:name`, a path below the checkout, or a `_NAME` of such a file."""

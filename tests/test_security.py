@@ -123,6 +123,7 @@ class TestCode:
         others = [path for module, path in MODULES.items() if not module.startswith(OPEN_FILES)]
         assert [place(call, path) for path in others for call in calls(path, opening)] == []
 
+    @pytest.mark.slow
     def test_no_module_runs_text_as_code(self) -> None:
         running = {"eval", "exec", "__import__", "system", "popen", "literal_eval"}
         found = [place(call, path) for path in PROGRAMS for call in calls(path, running)]

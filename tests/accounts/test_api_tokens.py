@@ -102,6 +102,7 @@ class TestCommand:
             self.run(*arguments)
 
 
+@pytest.mark.slow
 class TestPages:
     def test_account_page_lists_and_revokes_own_tokens(self, ana: User, client: Client) -> None:
         made = make(ana, "read", "review")

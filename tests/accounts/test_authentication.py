@@ -45,6 +45,7 @@ def test_session_ends_with_the_next_request(
     assert as_ana.get(reverse("start"))["Location"].startswith(reverse("login"))
 
 
+@pytest.mark.slow
 def test_lost_role_takes_effect_with_the_next_request(as_lea: Client, lea: User) -> None:
     assert as_lea.get(reverse("dashboard")).status_code == 200
     lea.groups.clear()

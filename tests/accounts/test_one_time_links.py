@@ -23,6 +23,7 @@ def expire() -> None:
 
 @pytest.mark.django_db
 class TestInvitation:
+    @pytest.mark.slow
     def test_invitation_adds_person_with_role_and_address(self, max: User) -> None:
         made = one_time_links.invite(role="lead", email="lea@example.org", actor=max)
         lea = one_time_links.accept_invitation(token=made.token, username="lea", password=GOOD)

@@ -189,6 +189,7 @@ class TestRole:
 
 @pytest.mark.django_db
 class TestDeactivation:
+    @pytest.mark.slow
     def test_deactivation_releases_records_and_keeps_decisions(self, ana: User, max: User) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)

@@ -370,6 +370,7 @@ def test_operations_reject_tokens_after_the_role_is_lost(
         assert send(program, name, record).status_code == 403, name
 
 
+@pytest.mark.slow
 @of_each_scope
 def test_operations_reject_missing_and_invalid_tokens(
     names: list[str], record: Evaluation, max: User
@@ -390,6 +391,7 @@ def rejects(answer: Any, name: str) -> None:
     assert answer["WWW-Authenticate"].startswith("Bearer"), name
 
 
+@pytest.mark.slow
 @of_each_scope
 def test_operations_reject_sessions(names: list[str], record: Evaluation, max: User) -> None:
     program = Program()

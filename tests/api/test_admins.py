@@ -30,6 +30,7 @@ class TestPeople:
         found = of_max.get("people/ana").json()["last_active_at"]
         assert dt.datetime.fromisoformat(found) == made.submitted_at
 
+    @pytest.mark.slow
     def test_role_is_changed_and_account_closed_and_opened(self, of_max: Program, ana: User) -> None:
         assert of_max.ask("PUT", "people/ana/role", {"role": "lead"}).json()["role"] == "lead"
         assert of_max.ask("POST", "people/ana/deactivate").json()["is_active"] is False
@@ -52,6 +53,7 @@ class TestPeople:
 
 
 class TestInvitations:
+    @pytest.mark.slow
     def test_invitation_is_renewed_used_or_withdrawn(self, of_max: Program) -> None:
         sent = {"people": [{"name": "Eva Smith", "email": "eva@example.org", "role": "reviewer"}]}
         (made,) = of_max.ask("POST", "invitations", sent).json()
@@ -132,6 +134,7 @@ class TestSite:
         again = of_max.ask("POST", path).json()
         assert (again["state"], again["message_id"]) == ("waiting", sent["message_id"])
 
+    @pytest.mark.slow
     def test_webhook_changes_its_secret(self, of_max: Program, settings: LazySettings) -> None:
         settings.WEBHOOK_HOSTS = ["hooks.example.org"]
         made = of_max.ask("POST", "webhooks", {"url": "https://hooks.example.org/"}).json()
@@ -191,6 +194,7 @@ class TestExports:
     def record(self) -> Evaluation:
         return EvaluationFactory.create()
 
+    @pytest.mark.slow
     def test_waiting_export_is_cancelled(self, record: Evaluation, of_lea: Program, of_ana: Program) -> None:
         path = f"runs/{record.run.name}/exports"
         made = of_lea.ask("POST", path, {"only": "reviewed"}).json()

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAudit:
+    @pytest.mark.slow
     def test_audit_log_starts_after_a_position(self, of_lea: Program) -> None:
         import_data(TWO)
         seal()
@@ -28,6 +29,7 @@ class TestAudit:
     def test_audit_log_rejects_invalid_position(self, after: str, of_lea: Program) -> None:
         assert of_lea.get(f"audit?after={after}").status_code == 422
 
+    @pytest.mark.slow
     def test_audit_log_of_run_has_digests_of_other_events(self, of_lea: Program) -> None:
         import_data(TWO, run="one")
         import_data(file_of(line("c")), run="other")

@@ -266,6 +266,7 @@ class TestReview:
         kind = "text/plain"
         assert of_ana.ask("PUT", path, b"{}", kind=kind, Idempotency_Key="one").status_code == 415
 
+    @pytest.mark.slow
     def test_review_counts_as_independent_review(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
@@ -310,6 +311,7 @@ class TestBlindReview:
         assert answer["fields"]["structured_model_response"] == {"final_answer": "2"}
         assert not Review.objects.exists()
 
+    @pytest.mark.slow
     def test_blind_scores_are_locked_in_before_the_decision(
         self, record: Evaluation, of_ana: Program
     ) -> None:
@@ -341,6 +343,7 @@ class TestBlindReview:
 
 
 class TestUndo:
+    @pytest.mark.slow
     def test_undo_names_the_action_and_returns_its_record(
         self, record: Evaluation, of_ana: Program, ana: User
     ) -> None:
@@ -356,6 +359,7 @@ class TestUndo:
         assert (again.status_code, again.json()["detail"]) == (409, "This was already undone.")
         assert of_ana.get(path).status_code == 204
 
+    @pytest.mark.slow
     def test_undo_without_a_body_undoes_the_last_action(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
         review(of_ana, record)
@@ -371,6 +375,7 @@ class TestUndo:
         assert refused.json()["detail"].startswith(said)
 
 
+@pytest.mark.slow
 def test_independent_review_does_not_tell_how_many_there_are(
     record: Evaluation, of_ana: Program, bo: User, lea: User
 ) -> None:

@@ -157,6 +157,7 @@ class TestQuestion:
     def context(self, program: Program) -> Any:
         return program.get("runs/questions/evaluations/a").json()["context"]
 
+    @pytest.mark.slow
     def test_api_record_has_its_own_question(self, of_ana: Program) -> None:
         import_question(prompt="Why?", context="One.", responses=PAIR, reference="54", metadata={"x": 1})
         assert self.context(of_ana) == {
@@ -169,6 +170,7 @@ class TestQuestion:
             "metadata": {"x": 1},
         }
 
+    @pytest.mark.slow
     def test_api_record_has_the_question_of_its_task(self, of_ana: Program) -> None:
         import_question(task=7, conversation=CONVERSATION)
         bring(task())

@@ -8,7 +8,7 @@ from reviews.models import Evaluation, Run, User
 from tests.api.conftest import Program
 from tests.support.lines import file_of, import_data, line
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 HUMAN = {
     "human_reviewer_id": "carla",

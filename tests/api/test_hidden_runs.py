@@ -80,6 +80,7 @@ class TestOperations:
         return program.ask(method, place, body, idempotency_key="one")
 
 
+@pytest.mark.slow
 def test_audit_log_of_a_hidden_run_is_not_found(record: Evaluation, ana: User, lea: User) -> None:
     restrict(record, ana)
     program = program_of(lea, "read")

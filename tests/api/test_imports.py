@@ -52,6 +52,7 @@ class TestImport:
         rejects = [json.loads(each) for each in of_max.get(f"imports/{key}/rejects").getvalue().splitlines()]
         assert rejects == [{"line": 2, "outcome": "rejected", "field": "", "reason": ANY}]
 
+    @pytest.mark.slow
     def test_strict_import_rejects_whole_file(self, of_max: Program) -> None:
         key = self.bring(of_max, file_of(line(), b"no record"), "runs/strict/imports?strict=true")
         answer = of_max.get(f"imports/{key}").json()
@@ -86,6 +87,7 @@ class TestImport:
         assert not Import.objects.exists()
         assert not Run.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("data", "packing", "status"),
         [
@@ -126,6 +128,7 @@ class TestImport:
         assert answer.status_code == 429
         assert "COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL" in answer.json()["detail"]
 
+    @pytest.mark.slow
     def test_file_without_records_is_rejected_at_once(self, of_max: Program) -> None:
         packed = gzip.compress(b"0\n" * 100_000)
         answer = of_max.ask("POST", "runs/zeros/imports", packed, kind="application/gzip")

@@ -29,6 +29,7 @@ def ask_lead(record: Evaluation, person: User) -> Escalation:
     )
 
 
+@pytest.mark.slow
 class TestEscalations:
     def test_question_is_listed_and_answered(
         self, record: Evaluation, ana: User, of_ana: Program, of_lea: Program
@@ -102,6 +103,7 @@ class TestInbox:
 
 
 class TestBulkChanges:
+    @pytest.mark.slow
     def test_records_are_assigned_and_the_change_undone(
         self, record: Evaluation, of_lea: Program, ana: User
     ) -> None:
@@ -186,16 +188,19 @@ class TestSpotChecks:
         assert [one["id"] for one in of_lea.get("spot-checks").json()] == [found["id"]]
         return int(found["id"])
 
+    @pytest.mark.slow
     def test_lead_agrees_once(self, drawn: int, of_lea: Program) -> None:
         assert of_lea.ask("POST", f"spot-checks/{drawn}/agree").json()["outcome"] == "agreed"
         assert of_lea.ask("POST", f"spot-checks/{drawn}/agree").status_code == 409
         assert of_lea.get(f"spot-checks/{drawn}").json()["resolved_by"] == "lea"
 
+    @pytest.mark.slow
     def test_lead_reopens_with_a_reason(self, drawn: int, of_lea: Program) -> None:
         assert of_lea.ask("POST", f"spot-checks/{drawn}/reopen", {"reason": ""}).status_code == 422
         answer = of_lea.ask("POST", f"spot-checks/{drawn}/reopen", {"reason": "A typo."})
         assert answer.json()["outcome"] == "reopened"
 
+    @pytest.mark.slow
     def test_correction_is_saved_once(self, drawn: int, of_lea: Program) -> None:
         sent = NO | {"reason": "It is 3."}
         path = f"spot-checks/{drawn}/correct"
@@ -204,6 +209,7 @@ class TestSpotChecks:
         assert first["outcome"] == "corrected"
         assert SpotCheck.objects.get().correction
 
+    @pytest.mark.slow
     def test_correction_repeated_while_first_request_is_at_work_gets_its_response(
         self, drawn: int, lea: User, of_lea: Program, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -243,6 +249,7 @@ class TestSpotChecks:
 
 
 class TestDrafts:
+    @pytest.mark.slow
     def test_draft_is_saved_read_and_discarded(self, record: Evaluation, of_ana: Program) -> None:
         path = f"runs/{record.run.name}/drafts/{record.evaluation_id}"
         entries = [

@@ -80,6 +80,7 @@ def test_invitations_are_in_pages(of_max: Program) -> None:
     assert [[link["name"] for link in page] for page in listed] == [["Eva 0", "Eva 1"], ["Eva 2"]]
 
 
+@pytest.mark.slow
 def test_questions_are_in_pages_as_escalations_in_the_inbox_and_as_own(
     of_lea: Program, of_ana: Program, ana: User
 ) -> None:
@@ -97,6 +98,7 @@ def test_questions_are_in_pages_as_escalations_in_the_inbox_and_as_own(
     assert len(of_lea.get("inbox?limit=1").json()["items"]) == 1
 
 
+@pytest.mark.slow
 def test_conflicts_are_in_pages(of_lea: Program, ana: User) -> None:
     lines = [line(name) for name in "abc"]
     import_data(file_of(*lines), run="one")

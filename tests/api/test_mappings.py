@@ -80,6 +80,7 @@ class TestMapping:
         assert not Run.objects.exists()
         assert not Upload.objects.exists()
 
+    @pytest.mark.slow
     def test_mapping_of_records_cannot_reject_them(self, of_max: Program) -> None:
         import_data(file_of(line()), run="bench")
         answer = self.send(of_max, MAPPING.read_bytes())

@@ -29,6 +29,7 @@ def test_lead_restricts_and_opens_a_run(run: Run, ana: User, lea: User) -> None:
     assert put(program, None).json() == {"run": "algebra", "members": None}
 
 
+@pytest.mark.slow
 def test_invalid_members_are_reported_and_nothing_changes(run: Run, lea: User) -> None:
     answer = put(program_of(lea), ["zoe", "lea"])
     assert answer.status_code == 422

@@ -18,6 +18,7 @@ def run() -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_lead_plans_and_serves_and_stops(run: Run, of_lea: Program) -> None:
     planned = of_lea.get("runs/algebra/plan?target=0.1&aim=parts").json()
     assert (planned["target"], planned["aim"], planned["served"]) == (0.1, "parts", None)
@@ -40,6 +41,7 @@ def test_unknown_aim_is_refused(run: Run, of_lea: Program) -> None:
     assert answer.json()["errors"] == [{"field": "aim", "reason": "Choose one of run, parts, not 'all'."}]
 
 
+@pytest.mark.slow
 def test_plan_of_some_records_names_them(run: Run, of_lea: Program) -> None:
     answer = of_lea.ask("PUT", "runs/algebra/plan", {"target": 0.1, "model": "o1"})
     assert (answer.json()["filters"], answer.json()["served"]["filters"]) == (

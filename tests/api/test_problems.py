@@ -35,6 +35,7 @@ def named_slugs() -> Iterator[str]:
                 yield str(node.value.value)
 
 
+@pytest.mark.slow
 def test_every_problem_of_an_operation_has_a_type_of_its_status() -> None:
     answers = [
         (int(status), answer)

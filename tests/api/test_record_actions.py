@@ -74,6 +74,7 @@ class TestEscalation:
 
 
 class TestDecided:
+    @pytest.mark.slow
     def test_decision_is_revised_once_per_key(self, record: Evaluation, ana: User, of_ana: Program) -> None:
         decide(record, ana)
         first, again = (put(of_ana, record, "revision", NO).json() for _ in range(2))
@@ -88,6 +89,7 @@ class TestDecided:
         decide(record, bo)
         assert put(of_ana, record, "revision", NO).status_code == 403
 
+    @pytest.mark.slow
     def test_reopened_record_is_in_the_queue(self, record: Evaluation, ana: User, of_ana: Program) -> None:
         decide(record, ana)
         assert of_ana.ask("POST", path_of(record, "reopening"), {"reason": " "}).status_code == 422
@@ -95,6 +97,7 @@ class TestDecided:
         assert answer.json()["status"] == "Needs Review"
         assert of_ana.ask("POST", path_of(record, "reopening"), {"reason": "Again."}).status_code == 409
 
+    @pytest.mark.slow
     def test_versions_are_listed_and_restored(self, record: Evaluation, ana: User, of_ana: Program) -> None:
         decide(record, ana)
         put(of_ana, record, "revision", NO)
@@ -122,6 +125,7 @@ class TestDecided:
         assert of_ana.get(of_run(blind, "decisions")).status_code == 403
 
 
+@pytest.mark.slow
 class TestIndependentReviews:
     @pytest.fixture
     def record(self) -> Evaluation:

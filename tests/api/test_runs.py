@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestRuns:
+    @pytest.mark.slow
     def test_runs_have_their_counts(self, of_ana: Program) -> None:
         import_data(TWO, run="one")
         import_data(file_of(line("c")), run="a & b")
@@ -38,6 +39,7 @@ class TestRuns:
 
 
 class TestExport:
+    @pytest.mark.slow
     def test_export_has_length_and_audit_events(self, of_lea: Program) -> None:
         import_data(TWO)
         answer = of_lea.get("runs/evaluations/export")
@@ -47,6 +49,7 @@ class TestExport:
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("data", "kind"),
         [(TWO, JSONL), (b"[\n%b\n]" % TWO.strip().replace(b"\n", b",\n"), "application/json")],
@@ -100,6 +103,7 @@ class TestReport:
         assert answer == printed
         assert answer["requirements"] == []
 
+    @pytest.mark.slow
     def test_report_has_outcomes_of_requirements(self, of_lea: Program) -> None:
         import_data(TWO)
         query = urlencode({"require": ["flagged kappa of A&B >= 0.6", "miss_rate <= 0.1"]}, doseq=True)
@@ -117,6 +121,7 @@ class TestReport:
             assert answer.status_code == 404
             assert [one["field"] for one in answer.json().get("errors", [])] == fields
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:
         import_data(TWO)

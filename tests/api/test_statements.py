@@ -59,6 +59,7 @@ def test_repeated_claim_and_decision_are_prepared_statements(ana: User) -> None:
     assert not claim.parsed + decision.parsed
 
 
+@pytest.mark.slow
 def test_key_adds_five_statements_and_a_repeated_request_sends_four(ana: User) -> None:
     import_data(file_of(line("a")))
     program = program_of(ana)

@@ -36,6 +36,7 @@ def path(of_max: Program) -> str:
     return str(begin(of_max)["Location"]).removeprefix("/api/v1/")
 
 
+@pytest.mark.slow
 def test_interrupted_upload_continues_at_its_offset(of_max: Program, max: User, path: str) -> None:
     first = send(of_max, "PATCH", path, FILE[:50], Upload_Offset="0")
     assert (first.status_code, first["Upload-Offset"], first["Tus-Resumable"]) == (204, "50", "1.0.0")
@@ -63,6 +64,7 @@ def test_upload_belongs_to_the_owner_of_the_token(of_max: Program, lea: User, pa
     assert not Upload.objects.exists()
 
 
+@pytest.mark.slow
 def test_invalid_upload_is_a_problem(of_max: Program, path: str) -> None:
     longer = FILE + b"\n"
     mapped = b'{"results": {"results": []}, "version": 4}'

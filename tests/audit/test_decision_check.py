@@ -67,10 +67,12 @@ class TestUntouchedHistories:
         undo.undo(run=decided.run, actor=lea)
         assert found() == []
 
+    @pytest.mark.slow
     def test_undone_decision_matches_the_log(self, decided: Evaluation, ana: User) -> None:
         undo.undo(run=decided.run, actor=ana)
         assert found() == []
 
+    @pytest.mark.slow
     def test_independent_reviews_match_the_log(self, ana: User, bo: User, lea: User) -> None:
         run = RunFactory.create(name="one", overlap_share=1, overlap=2)
         one, other = EvaluationFactory.create_batch(2, run=run)
@@ -163,6 +165,7 @@ class TestAlteredRecords:
         [problem] = found()
         assert "the current version 1 is not the one of event" in problem
 
+    @pytest.mark.slow
     def test_undone_version_as_current_decision_is_found(
         self, decided: Evaluation, ana: User, tamper: Tamper
     ) -> None:

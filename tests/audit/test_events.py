@@ -189,6 +189,7 @@ class TestActions:
             "resolve escalation",
         ]
 
+    @pytest.mark.slow
     def test_dashboard_names_its_actions(self, run: Run, claimed: Evaluation, ana: User, lea: User) -> None:
         order = bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.RELEASE)
         bulk_changes.undo(change_id=bulk_changes.apply(order=order, actor=lea).pk, actor=lea)

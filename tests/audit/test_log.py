@@ -90,6 +90,7 @@ class TestSeals:
             transaction.set_rollback(True)
         assert (AuditSeal.objects.count(), found()) == (5, [])
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_concurrent_commits_form_one_chain(self, ana: User) -> None:
         def look() -> None:

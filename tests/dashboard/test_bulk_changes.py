@@ -190,6 +190,7 @@ def test_due_dates_are_set_and_restored(run: Run, lea: User) -> None:
 
 
 class TestEscalate:
+    @pytest.mark.slow
     def test_escalated_records_leave_the_queue_until_the_undo(self, run: Run, lea: User, ana: User) -> None:
         evaluations(run, tasks=["1", "2"])
         evaluations(run, tasks=["3"], claimed_by=ana, claimed_until=SOON)
@@ -235,6 +236,7 @@ class TestUndo:
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
+    @pytest.mark.slow
     def test_undo_gives_nothing_back_to_people_without_access(
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
@@ -271,6 +273,7 @@ class TestUndo:
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 1)
         assert set(run.evaluations.values_list("task_id", "claimed_by")) == {("1", bo.pk), ("2", ana.pk)}
 
+    @pytest.mark.slow
     def test_undo_restores_no_claim_of_a_decided_record(
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
@@ -314,6 +317,7 @@ def test_bulk_event_has_kind_and_number_of_records(run: Run, lea: User, bo: User
     }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_bulk_change_skips_locked_records(lea: User, bo: User) -> None:
     run = RunFactory.create()

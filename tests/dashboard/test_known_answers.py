@@ -20,7 +20,7 @@ from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import SCORES, decide, evaluations, fresh
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 # Both criteria right give the verdict Pass, and one wrong gives Fail.
 PASS = {name: {"score": "Yes", "justification": "So."} for name in SCORES}

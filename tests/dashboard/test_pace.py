@@ -75,6 +75,7 @@ class TestFinish:
         assert workload(0, *[1] * 7).finish(3_000) is not None
         assert workload(0, *[1] * 7).finish(10**9) is None
 
+    @pytest.mark.slow
     def test_finish_day_is_the_one_of_a_walk_day_by_day(self) -> None:
         for counts in ((0, 3, 0, 4), (2, 0, 9), (0, 1, 2, 3, 4, 5, 6, 7), (7, 0, 0, 0, 0, 0, 0, 5)):
             work = workload(*counts)

@@ -28,6 +28,7 @@ def drawn(run: Run, ana: User, lea: User) -> SpotCheck:
 
 
 class TestDraw:
+    @pytest.mark.slow
     def test_draw_takes_each_current_decision_once(self, run: Run, ana: User, bo: User, lea: User) -> None:
         mine, also, reopened, stale, theirs, _ = evaluations(run, tasks=["1"] * 6)
         for evaluation in (mine, also, reopened, stale):
@@ -67,6 +68,7 @@ class TestDraw:
 
 
 class TestSelect:
+    @pytest.mark.slow
     def test_selected_decisions_of_others_are_checked_once_and_count_in_no_share(
         self, run: Run, ana: User, bo: User, lea: User
     ) -> None:

@@ -99,6 +99,7 @@ def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
     assert kept.value.__traceback__
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("model", [ImportLine, Evaluation])
 def test_import_that_lost_rows_fails_completely(model: type[ImportLine | Evaluation], max: User) -> None:

@@ -67,6 +67,7 @@ class TestMigration:
     def test_unsafe_operation_is_reported(self, operation: Any, code: str) -> None:
         assert code in findings(*self.with_one(operation))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "operation",
         [

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from cognireview.environment import BASE_DIR, FIELDS, FILE_SUFFIX, variable_name
@@ -111,6 +112,7 @@ class TestImage:
 class TestDigests:
     """`.ci/digests`, with a `docker` that answers like a registry."""
 
+    @pytest.mark.slow
     def test_digests_are_added_to_every_image_and_renewed(self, tmp_path: Path) -> None:
         (tmp_path / ".ci").mkdir()
         for name in ("Dockerfile", "docker-compose.yml", ".ci/digests"):

@@ -107,6 +107,7 @@ def test_siblings_take_one_query(
         siblings.find_siblings(own)
 
 
+@pytest.mark.slow
 def test_number_of_siblings_is_limited(run: Run) -> None:
     EvaluationFactory.create_batch(60, run=run, task_id="7", model_id="model 1")
     own = record(run, "model 2")

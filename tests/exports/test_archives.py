@@ -164,6 +164,7 @@ class TestExport:
         assert bring(found).unchanged == 2
         assert unpacked(exported()) == unpacked(found)
 
+    @pytest.mark.slow
     def test_reviewed_records_alone_are_lines(self, ana: User) -> None:
         bring(packed(files_of(sample("a"), sample("b"))))
         decide(Evaluation.objects.get(evaluation_id="r1/a/1"), ana)
@@ -333,6 +334,7 @@ class TestRecognition:
             bring(data, None)
 
 
+@pytest.mark.slow
 def test_run_of_documents_is_not_read_again_from_another_place() -> None:
     bring(packed(files_of(sample("a"))))
     other = mapping.mapping_from_json(HOW.as_json() | {"archive": {"records": "other/*"}})

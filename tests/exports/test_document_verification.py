@@ -23,7 +23,7 @@ from tests.support.documents import HOW, bring, document, exported, run, without
 from tests.support.lines import export_data
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestSeveralFiles:

@@ -24,7 +24,7 @@ from tests.support.json_texts import json_texts
 from tests.support.lines import export_data, import_data, line
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestExport:

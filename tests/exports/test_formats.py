@@ -119,6 +119,7 @@ class TestCsv:
     def test_csv_quotes_every_text_and_no_number(self) -> None:
         assert formats.csv_row(["a", "", None, 1, -2.5, True]) == b'"a","",,1,-2.5,true\r\n'
 
+    @pytest.mark.slow
     @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
     def test_csv_escapes_json_without_changing_its_value(self, text: str) -> None:
         record = csv_record(line(structured_model_response={"a": [text]}, x=text))
@@ -129,6 +130,7 @@ class TestCsv:
         assert csv_record(line("=1+1", task_id=b"-7"))["evaluation_id"] == "'=1+1"
         assert csv_record(line("=1+1", task_id=b"-7"))["task_id"] == "'-7"
 
+    @pytest.mark.slow
     @given(
         st.one_of(st.text(), st.text(st.sampled_from("a ;\t\r\n\"'=-"))).filter(lambda text: "\0" not in text)
     )

@@ -23,7 +23,7 @@ from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
 FILE = file_of(A, b"no record", B)

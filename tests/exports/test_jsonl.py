@@ -43,6 +43,7 @@ def review(text: bytes, reviewer: User) -> bytes:
 
 
 class TestUnreviewed:
+    @pytest.mark.slow
     def test_sample_is_exported_with_its_sha_256(self, sample: bytes) -> None:
         done = import_data(sample)
         assert (done.new, done.rejected, done.lines) == (75, 0, 75)
@@ -91,6 +92,7 @@ class TestUnreviewed:
         done = import_data(file_of(text), run=run)
         assert (done.new, export_data(run=run)) == (1, file_of(text))
 
+    @pytest.mark.slow
     def test_file_of_many_chunks_is_exported_verbatim(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         data = file_of(*(line(f"eval_{number}") for number in range(50)))
@@ -99,6 +101,7 @@ class TestUnreviewed:
 
 
 class TestReviewed:
+    @pytest.mark.slow
     def test_reviewed_line_has_its_decision_and_is_otherwise_verbatim(self, ana: User) -> None:
         import_data(file_of(A, B, C))
         decided = review(B, ana)
@@ -122,11 +125,13 @@ class TestReviewed:
         decide(Evaluation.objects.get(), ana, scores=scores, origins={})
         assert list(json.loads(export_data())["human_corrected_scores"]) == order
 
+    @pytest.mark.slow
     def test_reviewed_file_keeps_its_byte_order_mark_and_line_ends(self, ana: User) -> None:
         import_data(BOM + b"%b\r\n%b" % (A, B))
         decided = review(A, ana), review(B, ana)
         assert export_data() == BOM + b"%b\r\n%b" % decided
 
+    @pytest.mark.slow
     def test_reviewed_lines_can_be_exported_alone(self, ana: User) -> None:
         done_before = line("eval_d", human_review_status="Reviewed", human_reviewer_id="carla")
         import_data(file_of(A, B, b"", b"no record", done_before))
@@ -137,6 +142,7 @@ class TestReviewed:
         import_data(file_of(A, line("eval_b", human_review_status="Not Required")))
         assert export_data(only="reviewed") == b""
 
+    @pytest.mark.slow
     def test_reviewed_lines_come_from_every_import(self, ana: User) -> None:
         import_data(A)
         import_data(file_of(B))

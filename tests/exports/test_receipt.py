@@ -62,6 +62,7 @@ class TestReceipt:
         assert output["sha256"] == hashlib.sha256(data).hexdigest()
         assert output["unpacked"] == {"size": done.size, "sha256": done.sha256}
 
+    @pytest.mark.slow
     def test_receipt_lists_each_changed_line_by_its_output_number(self, ana: User) -> None:
         import_data(file_of(b"no record", A, b"", B, C))
         review("eval_a", ana)
@@ -73,6 +74,7 @@ class TestReceipt:
             {"line": 4, "evaluation_id": "eval_c", "keys": CHANGED},
         ]
 
+    @pytest.mark.slow
     def test_receipt_lists_omitted_lines(self) -> None:
         first = import_data(file_of(b"no record", b"nor this", A, line("eval_a")))
         second = import_data(file_of(A, B))
@@ -84,6 +86,7 @@ class TestReceipt:
         ]
         assert receipt["lines_left_out"] == 4
 
+    @pytest.mark.slow
     def test_receipt_accounts_for_every_line(self, ana: User) -> None:
         import_data(file_of(A, b"no record", b"", B))
         import_data(file_of(B, C, b"", A))
@@ -107,6 +110,7 @@ class TestReceipt:
             }
         ]
 
+    @pytest.mark.slow
     def test_receipt_counts_lines_across_a_missing_final_line_end(self, ana: User) -> None:
         import_data(file_of(A)[:-1])
         import_data(file_of(B, C)[:-1])
@@ -115,6 +119,7 @@ class TestReceipt:
         assert receipt["output"]["lines"] == len(data.splitlines()) == 3
         assert [entry["line"] for entry in receipt["changed"]] == [3]
 
+    @pytest.mark.slow
     def test_receipt_of_one_import_covers_its_lines(self, ana: User) -> None:
         import_data(file_of(A, B))
         second = import_data(file_of(C, B, A))
@@ -147,6 +152,7 @@ def test_receipt_keys_are_documented(ana: User) -> None:
 
 
 class TestAuditHead:
+    @pytest.mark.slow
     def test_tally_lists_more_entries_than_one_frame(self) -> None:
         tally = ExportTally()
         for number in range(1, 25_001):

@@ -87,6 +87,7 @@ class TestSeveralImports:
                 pass
         assert export_data() == file_of(A)
 
+    @pytest.mark.slow
     def test_imports_of_other_runs_are_not_exported(self) -> None:
         import_data(file_of(A), run="first")
         import_data(file_of(B), run="second")

@@ -154,6 +154,7 @@ DECISIONS = [
 
 
 class TestVerified:
+    @pytest.mark.slow
     @pytest.mark.parametrize("decisions", DECISIONS)
     def test_audit_log_explains_all_decisions(
         self, files: Files, ana: User, lea: User, decisions: Callable[[User, User], None]
@@ -163,6 +164,7 @@ class TestVerified:
             files.write(only=only)
             assert files.problems(with_receipt=True) == [], only
 
+    @pytest.mark.slow
     def test_audit_log_explains_new_evidence(self, files: Files, ana: User) -> None:
         decide(record("eval_b"), ana)
         newer = file_of(A, b"no record", line("eval_b", aggregated_score="Fail"), C)
@@ -185,6 +187,7 @@ class TestVerified:
         [problem] = files.problems()
         assert problem.startswith("line 2 of the export (eval_b) is not as event ")
 
+    @pytest.mark.slow
     def test_same_record_decided_in_two_runs_needs_a_receipt(self, files: Files, ana: User) -> None:
         decide(record(), ana)
         files.write()
@@ -195,6 +198,7 @@ class TestVerified:
         with pytest.raises(UnreadableAuditLog, match="eval_a was decided in evaluations and other"):
             files.problems()
 
+    @pytest.mark.slow
     def test_audit_log_explains_decisions_before_a_rename(self, files: Files, ana: User, lea: User) -> None:
         decide(record(), ana)
         run = rename_run(run_id=Run.objects.get().pk, actor=lea, name="renamed")
@@ -207,6 +211,7 @@ class TestVerified:
         files.write(run=other)
         assert files.problems(with_receipt=True) == []
 
+    @pytest.mark.slow
     def test_audit_log_of_the_run_is_sufficient(self, files: Files, ana: User) -> None:
         import_data(file_of(line("eval_x")), run="other")
         decide(record("eval_x"), ana)

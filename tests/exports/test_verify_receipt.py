@@ -76,9 +76,11 @@ class TestCheck:
         """Copies of the files, to be changed."""
         return Files(copytree(written, tmp_path, dirs_exist_ok=True))
 
+    @pytest.mark.slow
     def test_correct_receipt_has_no_problems(self, files: Files) -> None:
         assert files.check() == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "order",
         [
@@ -121,6 +123,7 @@ class TestCheck:
         files.write(array)
         assert files.check() == []
 
+    @pytest.mark.slow
     def test_latest_of_grown_files_is_verified(self, ana: User, tmp_path: Path) -> None:
         import_data(file_of(A, B))
         grown = file_of(A, line("eval_b", aggregated_score="Fail"), C)

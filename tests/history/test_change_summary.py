@@ -73,6 +73,7 @@ def test_summary_names_the_changes_for_a_reviewer(bo: User) -> None:
     assert [summary(name) for name in names] == [sentence for _, _, sentence in CHANGES]
 
 
+@pytest.mark.slow
 def test_summary_after_a_decision_without_the_judges_scores_compares_the_lines(bo: User) -> None:
     import_data(file_of(line(**scored("Yes", Rigour="No"))))
     decide(Evaluation.objects.get(), bo)

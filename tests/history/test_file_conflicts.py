@@ -64,6 +64,7 @@ class TestOpenConflict(OneConflict):
 
 
 class TestImportedDecisionKept(OneConflict):
+    @pytest.mark.slow
     def test_kept_imported_decision_is_current(self, run: Run, lea: User) -> None:
         resolve(lea, theirs=True)
         exported = json.loads(export_data())
@@ -83,6 +84,7 @@ class TestImportedDecisionKept(OneConflict):
         assert import_data(file_of(line(**CARLA))).unchanged == 1
         assert file_conflicts.count_open(run) == 0
 
+    @pytest.mark.slow
     def test_new_evidence_makes_a_kept_imported_decision_outdated(self, run: Run, lea: User) -> None:
         resolve(lea, theirs=True)
         import_data(file_of(line(task_id="4712")))
@@ -150,6 +152,7 @@ class TestOwnDecisionKept(OneConflict):
 
 
 class TestResolution(OneConflict):
+    @pytest.mark.slow
     @pytest.mark.parametrize(("theirs", "kept"), [(True, "theirs"), (False, "ours")])
     def test_resolution_records_an_event_with_both_decisions(
         self, run: Run, lea: User, theirs: bool, kept: str
@@ -198,6 +201,7 @@ def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) 
     assert file_conflicts.count_open(run) == 0
 
 
+@pytest.mark.slow
 def test_judge_of_a_conflict_has_extracted_scores_and_their_verdict(ana: User) -> None:
     raw = {"raw_content": '```json\n{"Clarity": {"score": "No", "justification": "Skips a step."}}\n```'}
     judged = {"raw_judge_output": raw, "parsed_rubric_scores": {}, "aggregated_score": None}

@@ -24,6 +24,7 @@ def raise_it(evaluation: Evaluation, reviewer: User) -> Any:
 
 
 class TestDecisions:
+    @pytest.mark.slow
     def test_own_decisions_are_listed_newest_first(self, run: Run, ana: User, bo: User) -> None:
         made = evaluations(run, tasks=["1", "2", "3"])
         for evaluation, reviewer in zip(made, (ana, bo, ana), strict=True):
@@ -42,6 +43,7 @@ class TestDecisions:
         verdicts = [(one.before, one.after) for one in recent.load_page(reviewer=ana, run=run).decisions]
         assert verdicts == [("Pass", "Fail"), ("Fail", "Pass")]
 
+    @pytest.mark.slow
     def test_decisions_have_their_state(self, run: Run, ana: User, lea: User) -> None:
         made = evaluations(run, tasks=["1", "2", "3"])
         for evaluation in made:

@@ -65,6 +65,7 @@ class TestEvents:
         assert (entry.who, entry.what) == ("evaluations.jsonl", "added this record in line 1")
         assert entry.source == record.first_import
 
+    @pytest.mark.slow
     def test_events_are_in_order(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         claims.release(evaluation_id=record.pk, actor=lea)
@@ -108,6 +109,7 @@ class TestEvents:
             "It is 2.",
         )
 
+    @pytest.mark.slow
     def test_bulk_changes_of_the_record_are_shown(self, record: Evaluation, bo: User, lea: User) -> None:
         bulk_changes.apply(
             order=BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), actor=lea
@@ -146,6 +148,7 @@ class TestClaims:
         held = [entry.claim for entry in entries(record) if entry.claim]
         return held[number].until is not None, held[number].end
 
+    @pytest.mark.slow
     def test_current_claim_is_not_over(self, record: Evaluation, ana: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         assert self.hold(record) == (True, "not over yet")
@@ -156,6 +159,7 @@ class TestClaims:
         submitted, claimed, _file = entries(record)
         assert claimed.claim == (submitted.at, "submitted")
 
+    @pytest.mark.slow
     def test_expired_claim_ends_at_its_expiry(self, record: Evaluation, ana: User, bo: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         end_claim(record)
@@ -177,6 +181,7 @@ class TestClaims:
         claims.release_prefetched(run=record.run, reviewer=ana)
         assert self.hold(record) == (False, "released unseen")
 
+    @pytest.mark.slow
     def test_undo_starts_a_claim(self, record: Evaluation, ana: User) -> None:
         decide(record, ana)
         undo(run=record.run, actor=ana)
@@ -194,6 +199,7 @@ class TestClaims:
 
 
 class TestDecisions:
+    @pytest.mark.slow
     def test_version_shows_changes_from_the_judge_and_from_the_version_before(
         self, record: Evaluation, ana: User, lea: User
     ) -> None:
@@ -223,6 +229,7 @@ class TestDecisions:
         assert latest.version.before == second
 
 
+@pytest.mark.slow
 def test_reopening_shows_the_version_of_a_decision_in_a_file(lea: User) -> None:
     theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
     import_data(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
@@ -281,6 +288,7 @@ class TestPages:
         assert len(found) == 16
         assert found == [(entry.at, entry.who, entry.what, shown(entry)) for entry in whole]
 
+    @pytest.mark.slow
     def test_page_ends_early_after_many_changes(
         self, record: Evaluation, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -111,6 +111,7 @@ def test_server_error_page_makes_no_query(rf: RequestFactory, django_assert_num_
     assert response.status_code == 500
 
 
+@pytest.mark.slow
 def test_form_with_thousands_of_fields_is_rejected(max: User, client: Client) -> None:
     client.force_login(max)
     response = client.post(reverse("runs"), {f"field-{n}": "" for n in range(3001)})

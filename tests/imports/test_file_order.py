@@ -92,6 +92,7 @@ def test_receipt_names_the_files_in_the_order_of_the_export(run: Run, tmp_path: 
     assert verify_receipt.verify_files(receipt, originals, out, Limits()).problems == []
 
 
+@pytest.mark.slow
 def test_upload_that_is_imported_last_comes_last(ana: User, max: User) -> None:
     early = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[FIRST], strict=False, actor=max
@@ -115,6 +116,7 @@ def test_only_finished_imports_have_a_place() -> None:
     assert other.sequence == 1
 
 
+@pytest.mark.slow
 def test_place_of_a_finished_import_never_changes(run: Run) -> None:
     first = run.files[0]
     Import.objects.filter(pk=first.pk).update(sequence=7)

@@ -97,6 +97,7 @@ class TestGrownFile:
             import_data(data)
         assert export_data() == first + second
 
+    @pytest.mark.slow
     def test_grown_file_keeps_rejected_lines_in_place_once(self) -> None:
         before = file_of(THREE[0], b"no record", THREE[1])
         import_data(before)

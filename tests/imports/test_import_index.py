@@ -33,6 +33,7 @@ def entries() -> list[object]:
     return [*facets, *EvaluationWords.objects.order_by("pk").values_list(), *options]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LINES)
 def test_entry_of_a_line_equals_that_of_its_record(text: bytes) -> None:
     import_data(file_of(line("first")))

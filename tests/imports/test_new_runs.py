@@ -92,6 +92,7 @@ class TestUpload:
         assert (source.state, source.run, source.error) == ("failed", None, error)
         assert not Run.objects.exists()
 
+    @pytest.mark.slow
     def test_failed_import_leaves_the_existing_run(self, max: User) -> None:
         run = imported(MIXED, max).target_run
         source = imported(REJECTED, max)

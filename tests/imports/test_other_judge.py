@@ -87,6 +87,7 @@ class TestInTheSameRun:
         assert (done.updated, done.unchanged, done.of_other_judge) == (1, 2, 0)
         assert Evaluation.objects.get(evaluation_id="a").judge_llm_model == "judge-1-2025"
 
+    @pytest.mark.slow
     def test_file_of_another_judge_with_some_equal_scores_changes_nothing(self, ana: User) -> None:
         import_data(FIRST)
         decide(Evaluation.objects.get(evaluation_id="a"), ana)
@@ -137,6 +138,7 @@ class TestAsARunOfItsOwn:
         assert export_data(run="second judge") == SECOND
         assert export_data() == FIRST
 
+    @pytest.mark.slow
     def test_page_says_if_the_new_run_of_a_restricted_run_is_open(
         self, refused: Import, as_max: Client, settings: Any
     ) -> None:

@@ -90,11 +90,13 @@ class TestParse:
 
 
 class TestAhead:
+    @pytest.mark.slow
     @pytest.mark.parametrize("cores", [1, 2, 16])
     def test_parsed_chunks_are_in_order(self, cores: int) -> None:
         expected = [(number, parse(lines)) for number, lines in chunks(MANY)]
         assert list(parsed_ahead(MANY, cores=cores)) == expected
 
+    @pytest.mark.slow
     def test_large_chunk_is_parsed_in_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in chunks(MANY)) - 1
@@ -108,6 +110,7 @@ class TestAhead:
         monkeypatch.setattr(parser_pool, "_Processes", None)
         assert len(list(parsed_ahead(count, cores=cores))) == count
 
+    @pytest.mark.slow
     def test_closed_pool_leaves_no_process(self) -> None:
         before = set(psutil.Process().children())
         with closing(parsed_ahead(MANY, cores=2)) as ahead:
@@ -151,6 +154,7 @@ class TestProcess:
             assert forked[1].is_running()
         assert eventually(lambda: all(map(_has_ended, forked)))
 
+    @pytest.mark.slow
     def test_forked_process_ends_with_the_pool(self) -> None:
         [(_, lines)] = chunks(1)
         first, second = parser_pool.start_processes(2)
@@ -177,14 +181,17 @@ class TestProcess:
         with pytest.raises(ParserDied, match=r"lines 1 to 2 died twice \(status 9\)"):
             process.parse(lines)
 
+    @pytest.mark.slow
     def test_parser_process_has_a_memory_limit(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
         process.parse(lines)
         assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parsing.MAX_MEMORY
 
+    @pytest.mark.slow
     def test_parser_process_has_its_own_process_group(self, process: parser_pool._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
 
+    @pytest.mark.slow
     def test_parser_process_with_half_a_request_ends_silently(self) -> None:
         program = "from reviews.imports import parsing; parsing.main([])"
         [(_, lines)] = chunks(1)

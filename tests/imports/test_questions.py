@@ -70,6 +70,7 @@ def test_changed_question_outdates_the_decision(ana: User) -> None:
     assert [change.label for change in changes_since_review(record)] == ["prompt"]
 
 
+@pytest.mark.slow
 def test_same_question_in_another_spelling_changes_nothing(ana: User) -> None:
     record = import_question(prompt="Why?", context=["One."])
     decide(record, ana)

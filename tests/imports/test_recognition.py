@@ -168,6 +168,7 @@ class TestImport:
         assert row.prompt.startswith("a[31m a[31m")
         assert len(row.prompt) < 130
 
+    @pytest.mark.slow
     def test_import_with_the_mapping_of_the_run_is_not_refused(self) -> None:
         for data in (MT_BENCH_FILE, MT_BENCH):
             importer.import_stream(

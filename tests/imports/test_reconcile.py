@@ -15,7 +15,7 @@ from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.repeated_imports import THREE, evaluation, outcomes
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def respelled(evaluation_id: str) -> bytes:

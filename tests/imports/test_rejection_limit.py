@@ -140,6 +140,7 @@ TABLE = "This is not a file of records: it is a CSV file with the columns id, sc
 
 
 class TestOtherFormats:
+    @pytest.mark.slow
     @pytest.mark.parametrize("rows", [1, MANY])
     @pytest.mark.parametrize("strict", [True, False])
     def test_import_of_a_table_is_refused_with_its_columns(self, rows: int, *, strict: bool) -> None:
@@ -147,6 +148,7 @@ class TestOtherFormats:
             import_data(b"id,score\n" + b"1,Yes\n" * rows, strict=strict)
         assert not Run.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rows", [1, MANY])
     def test_upload_of_a_table_is_refused_with_its_columns(self, rows: int, max: User) -> None:
         with pytest.raises(TooManyRejections, match=TABLE):

@@ -14,7 +14,7 @@ from tests.support.repeated_imports import THREE, evaluation, outcomes
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestNewerEvidenceAfterReview:

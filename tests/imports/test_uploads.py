@@ -36,6 +36,7 @@ def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> U
 
 
 class TestUpload:
+    @pytest.mark.slow
     def test_upload_becomes_an_import_with_its_last_part(self, max: User) -> None:
         upload = begin(max)
         for start in range(0, len(FILE), 100):
@@ -96,6 +97,7 @@ class TestUpload:
         monkeypatch.setattr(importer, "cut_chunks", None)
         uploads.append(begin(max, size=len(TEXTS[0])), offset=0, data=TEXTS[0])
 
+    @pytest.mark.slow
     def test_long_line_in_several_parts_is_rejected(self, max: User, settings: LazySettings) -> None:
         settings.LIMITS = replace(settings.LIMITS, line_bytes=BLOCK_SIZE)
         data = file_of(line("long", parsing_error="x" * BLOCK_SIZE), line("e-1"))
@@ -155,6 +157,7 @@ class TestSingleRequest:
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_single_request_waits_without_a_transaction(self, max: User) -> None:
         open_transactions = []

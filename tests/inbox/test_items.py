@@ -30,7 +30,7 @@ from tests.support.plans import rows_read_by
 from tests.support.rubrics import rubric_data
 from tests.support.work import SCORES, agree, decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

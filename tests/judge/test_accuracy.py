@@ -80,6 +80,7 @@ class TestConfusionMatrix:
         assert found[0].table.counts == ((0, 0, 1), (0, 0, 0), (0, 0, 0))
         assert (found[0].false_pass.value, found[0].false_pass.n) == (1, 1)
 
+    @pytest.mark.slow
     def test_confusion_matrix_counts_current_decisions(self, run: Run, ana: User, lea: User) -> None:
         evaluation = review(run, ana, {CLARITY: "No"})
         assert only(compare_with_humans(JudgeScope(run)).overall).n == 1
@@ -284,6 +285,7 @@ class TestWholeRun:
         found = estimate_accuracy(JudgeScope(run))
         assert found.why == "The records have no verdict that could be compared."
 
+    @pytest.mark.slow
     def test_interval_is_wider_if_the_ratings_of_a_task_are_alike(self, run: Run, ana: User) -> None:
         tasks = [task for task in range(40) for _ in range(5)]
         apart, together = (RunFactory.create() for _ in range(2))
@@ -333,6 +335,7 @@ class TestScope:
         assert only(found.overall).n == 1
         assert found.as_json()["scope"]["reviewer"] == "bo"
 
+    @pytest.mark.slow
     def test_scope_is_limited_to_its_run(self, several: Run) -> None:
         assert compare_with_humans(JudgeScope(RunFactory.create())).overall == ()
 
@@ -347,6 +350,7 @@ class TestScope:
 
 
 class TestAfterReveal:
+    @pytest.mark.slow
     def test_changes_after_reveal_are_counted_by_direction(self, run: Run, ana: User) -> None:
         for before, after in [("Yes", "Yes"), ("No", "No"), ("No", "Yes"), ("No", "Partial"), ("Yes", "No")]:
             review(run, ana, {CLARITY: after}, blind={CLARITY: before})
@@ -392,6 +396,7 @@ def test_every_accuracy_figure_has_a_definition() -> None:
     assert {*FIGURES, "changed"} <= {*DEFINITIONS}
 
 
+@pytest.mark.slow
 def test_accuracy_takes_a_constant_number_of_queries(
     run: Run, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -410,6 +415,7 @@ def test_accuracy_takes_a_constant_number_of_queries(
         scope_choices(run)
 
 
+@pytest.mark.slow
 def test_weighted_kappa_uses_distances_of_numeric_scores(run: Run, ana: User) -> None:
     run.rubric = rubric_data(CLARITY, scale=RangeScale(1, 5, pass_from=4, partial_from=2))
     run.save()

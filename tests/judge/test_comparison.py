@@ -49,6 +49,7 @@ def _rated_once(class_world: None) -> None:
 
 
 class TestRuns(RatedOnce):
+    @pytest.mark.slow
     def test_ratings_of_one_run_apply_to_both_judges(self, first: Run, second: Run) -> None:
         found = compare_runs(first, JudgeScope(second))
         assert found.counts == {"both": 6, "first": 1, "second": 8, "neither": 3}
@@ -83,6 +84,7 @@ class TestRuns(RatedOnce):
         assert found.difference.value == pytest.approx((10 + 7 - 1) / (10 + 8) * 9 / 18)
         assert found.difference.n == 18
 
+    @pytest.mark.slow
     def test_unflagged_responses_without_ratings_are_not_described(self, first: Run, second: Run) -> None:
         for run in (first, second):
             judged(run, ["Pass"] * 2, tasks=["u", "v"], needs_human_review=False)
@@ -152,6 +154,7 @@ def test_ratings_of_records_that_represent_no_others_do_not_count(first: Run, se
 
 
 class TestHiddenRecords:
+    @pytest.mark.slow
     def test_few_records_to_score_blind_do_not_count(
         self, first: Run, second: Run, rated: list[Evaluation]
     ) -> None:
@@ -174,6 +177,7 @@ class TestHiddenRecords:
         assert (found.n, found.hidden) == (12, 10)
         assert [side for side in SIDES if found.lists(side)] == ["first"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("waiting", "described"), [(3, 18), (12, 30)])
     def test_few_unrated_records_to_score_blind_are_not_described(
         self, first: Run, second: Run, rated: list[Evaluation], waiting: int, described: int
@@ -213,6 +217,7 @@ class TestJudges:
         assert compare_judges(JudgeScope(first)) == ()
 
 
+@pytest.mark.slow
 def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     unanswered = {"structured_model_response": None, "task_context": ...}
     lines = (line(f"e-{number}", task_id=str(number), model_id="o1", **unanswered) for number in range(60))
@@ -226,6 +231,7 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
 
 
+@pytest.mark.slow
 class TestSample:
     """Pages compare a random sample of the responses that two runs have in common."""
 
@@ -272,6 +278,7 @@ class TestParts:
         ]
         assert found.difference.value == pytest.approx(0.5)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("rated")
     def test_runs_with_one_judge_each_have_no_parts(self, first: Run, second: Run) -> None:
         assert compare_runs(first, JudgeScope(second)).parts == []

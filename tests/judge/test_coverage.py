@@ -46,5 +46,6 @@ def test_interval_covers_the_truth(name: str) -> None:
     assert found.width < 1
 
 
+@pytest.mark.slow
 def test_settings_have_different_names() -> None:
     assert len(SETTINGS) == len([*all_settings()])

@@ -89,12 +89,14 @@ class TestDataSummary:
             "2 records have no verdict in the file. The judge's scores give all of them."
         )
 
+    @pytest.mark.slow
     def test_summary_follows_reimported_records(self) -> None:
         facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE))
         facts = facts_of(line("a", **MATCH), line("b", **NO_REFERENCE))
         assert facts.records_of("verified", "no reference") == 1
         assert facts.records == 2
 
+    @pytest.mark.slow
     def test_summary_is_limited_to_its_run(self) -> None:
         facts_of(line("a", **NO_REFERENCE))
         import_data(file_of(line("b", **MATCH)), run="another")

@@ -73,6 +73,7 @@ class TestErrorAnalysis:
         undo.undo(run=Run.objects.get(), actor=ana)
         assert (found().templates, found().mentions) == ((), 0)
 
+    @pytest.mark.slow
     def test_error_analysis_filters_by_judge_template_and_model(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         decided("b", ana, {"Rigor": "calculation error"}, model_id="o1")
@@ -99,6 +100,7 @@ class TestExample:
         assert example.judge_justification == r"Ends with \(\frac{1}{2}\)."
         assert (example.human_justification, example.comment) == ("Rigor is Yes.", "Half is right.")
 
+    @pytest.mark.slow
     def test_kept_justification_is_not_quoted_as_the_reviewers(self, ana: User) -> None:
         import_data(file_of(line("a", parsed_rubric_scores=JUDGED)))
         decide(
@@ -147,6 +149,7 @@ class TestMarkdown:
     def text(self) -> str:
         return "".join(error_analysis.to_markdown(found(), lambda example: f"/records/{example.evaluation}/"))
 
+    @pytest.mark.slow
     def test_markdown_has_causes_and_quotes_with_links(self, ana: User) -> None:
         record = decided("a", ana, {"Rigor": "too strict"}, comments="See step 2.")
         text = self.text()
@@ -155,6 +158,7 @@ class TestMarkdown:
         assert "```text\nEnds with \\(\\frac{1}{2}\\).\n```" in text
         assert "See step 2." in text
 
+    @pytest.mark.slow
     def test_markdown_escapes_texts_of_records(self, ana: User) -> None:
         nasty = "```\n<script>alert(1)</script> ![x](https://example.com/x.png)"
         decided("a", ana, {"Rigor": "too strict"}, comments=nasty, task_id="[x](javascript:1) | # <b>")
@@ -168,6 +172,7 @@ class TestMarkdown:
 
 
 class TestFewShotExamples:
+    @pytest.mark.slow
     def test_few_shot_example_has_input_judge_and_correction(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"}, comments="Half is right.", task_id="7")
         contexts.bring(contexts.task())
@@ -187,6 +192,7 @@ class TestFewShotExamples:
             "Half is right.",
         )
 
+    @pytest.mark.slow
     def test_few_shot_input_is_null_if_unknown(self, ana: User) -> None:
         decided(
             "a", ana, {"Rigor": "too strict"}, structured_model_response=None, structured_ideal_response=None

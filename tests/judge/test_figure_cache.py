@@ -149,6 +149,7 @@ def test_figures_in_a_transaction_include_its_own_changes(run: Run, ana: User) -
     assert ratings(run) == 20
 
 
+@pytest.mark.slow
 def test_figures_follow_a_transaction_that_began_before_they_were_computed(run: Run, ana: User) -> None:
     with transaction.atomic():
         add_rating(run, ana)
@@ -158,6 +159,7 @@ def test_figures_follow_a_transaction_that_began_before_they_were_computed(run: 
     assert ratings(run) == 21
 
 
+@pytest.mark.slow
 def test_figures_follow_a_count_of_the_records(run: Run) -> None:
     assert compare(run).records["run"] == 100
     with transaction.atomic():
@@ -169,6 +171,7 @@ def test_figures_follow_a_count_of_the_records(run: Run) -> None:
     assert compare(run).records["run"] == 150
 
 
+@pytest.mark.slow
 def test_figures_are_computed_again_after_a_restored_backup(run: Run, ana: User) -> None:
     assert ratings(run) == 20
     execute(_FORGET_SEALS)
@@ -190,6 +193,7 @@ def test_figures_without_an_event_are_not_cached(ana: User) -> None:
     assert compare(run) is not compare(run)
 
 
+@pytest.mark.slow
 def test_least_recently_used_figures_leave_a_full_cache(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure_cache, "_MOST_HELD", 2_200)
     first, missed = compare(run), estimate_missed_errors(JudgeScope(run))
@@ -204,6 +208,7 @@ def test_least_recently_used_figures_leave_a_full_cache(run: Run, monkeypatch: p
     assert compare(run) is not first
 
 
+@pytest.mark.slow
 def test_ratings_of_changed_records_alone_are_loaded_again(run: Run, ana: User) -> None:
     [record] = rated_records(run, "1")
     assert ratings(run) == 20
@@ -214,6 +219,7 @@ def test_ratings_of_changed_records_alone_are_loaded_again(run: Run, ana: User) 
     assert loads(run) == ["all", "all"]
 
 
+@pytest.mark.slow
 def test_figures_survive_an_event_of_a_record_whose_ratings_stay(run: Run, ana: User) -> None:
     [record] = rated_records(run, "1")
     lock_in(record, ana, "Yes")
@@ -224,6 +230,7 @@ def test_figures_survive_an_event_of_a_record_whose_ratings_stay(run: Run, ana: 
     assert load_all_ratings(JudgeScope(run))[None] is not first[None]
 
 
+@pytest.mark.slow
 def test_changed_records_alone_are_looked_up_again_as_records_to_score(run: Run, ana: User) -> None:
     run.blind_share = 1.0
     run.save()
@@ -239,6 +246,7 @@ def test_changed_records_alone_are_looked_up_again_as_records_to_score(run: Run,
     assert all(f'"evaluation"."id" IN ({record.pk})' in sql for sql in looked_up)
 
 
+@pytest.mark.slow
 def test_blind_figures_survive_an_assisted_decision(run: Run, ana: User, bo: User) -> None:
     blind, assisted = rated_records(run, "1", "2")
     lock_in(blind, ana, "Yes")
@@ -256,6 +264,7 @@ def test_blind_figures_survive_an_assisted_decision(run: Run, ana: User, bo: Use
     assert found is cached
 
 
+@pytest.mark.slow
 def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
     run: Run, ana: User, bo: User
 ) -> None:
@@ -267,6 +276,7 @@ def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
     assert [len(load_all_ratings(scope).get(CLARITY, ())) for scope in scopes] == [1, 1, 0]
 
 
+@pytest.mark.slow
 def test_all_ratings_are_loaded_after_changes_of_many_records(
     run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ class TestFlagReason:
         assert (family.flagged, family.ratings, family.precision.value) == (1, 0, None)
         assert family.timed == 1
 
+    @pytest.mark.slow
     def test_recall_is_the_share_of_all_errors_on_records_with_the_reason(self, run: Run, ana: User) -> None:
         counted = flagged(run, parsing=100, verifier=100)
         given(counted, ana, "parsing", wrong=10, ratings=50)
@@ -103,6 +104,7 @@ class TestFlagReason:
         assert [one.recall.value for one in (parsing, verifier)] == pytest.approx([0.125, 0.375])
         assert [one.precision.value for one in (parsing, verifier)] == pytest.approx([0.2, 0.6])
 
+    @pytest.mark.slow
     def test_only_the_reasons_with_most_records_are_measured(
         self, run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -203,6 +205,7 @@ class TestFlagChoice:
         assert without_any == pytest.approx((700 * 0.02 + 300 * 62 / 240) / 1000)
         assert found.sentence.startswith("You can drop Useless: about 188 fewer records to review")
 
+    @pytest.mark.slow
     def test_all_reasons_are_kept_if_none_is_shown_to_be_useless(self, run: Run, ana: User) -> None:
         given(flagged(run, useful=100), ana, "useful", wrong=60, ratings=90)
         rated(stratum(run, {"Pass": 400}, is_flagged=False), ana, "Pass", "Pass", 300)
@@ -231,6 +234,7 @@ class TestFlagChoice:
         missed = estimate_missed_errors(JudgeScope(rated_run))
         assert self.chosen(rated_run, 0.06).steps[0].error_rate == missed.miss_rate
 
+    @pytest.mark.slow
     def test_reasons_of_a_run_that_is_flagged_as_a_whole_can_be_dropped(self, run: Run, ana: User) -> None:
         counted = flagged(run, useless=300, useful=100)
         given(counted, ana, "useless", wrong=0, ratings=200)

@@ -128,6 +128,7 @@ def test_bounds_assume_the_worst_and_the_best_of_missing_records(run: Run, ana: 
     )
 
 
+@pytest.mark.slow
 def test_record_that_waits_for_another_independent_review_counts_once(run: Run, ana: User) -> None:
     Run.objects.filter(pk=run.pk).update(overlap_share=1, overlap=2)
     first, *_ = records(run, 3)
@@ -139,6 +140,7 @@ def test_record_that_waits_for_another_independent_review_counts_once(run: Run, 
     assert len(funnel.list_records(JudgeScope(run), "assigned").rows) == 3
 
 
+@pytest.mark.slow
 def test_records_closed_without_a_rating_are_missing(run: Run, ana: User, lea: User) -> None:
     first, second = records(run, 2)
     lock_in(first, ana, "Yes")

@@ -58,6 +58,7 @@ def runs(_rated: None) -> list[Run]:
 
 
 class TestLine:
+    @pytest.mark.slow
     def test_related_runs_are_in_the_order_of_their_creation(self, runs: list[Run]) -> None:
         found = accuracy_over_runs(JudgeScope(runs[1]), Run.objects.all())
         assert [point.run.name for point in found.points] == ["monday", "tuesday", "friday"]

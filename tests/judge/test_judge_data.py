@@ -71,6 +71,7 @@ def rows(run: Run, reader: User | None = None, table: str = "ratings") -> list[d
     return [json.loads(one) for one in data(run, reader, table).splitlines()]
 
 
+@pytest.mark.slow
 def test_rating_has_the_scores_before_and_after_the_reveal(run: Run) -> None:
     submitted, locked_in = rows(run)
     assert submitted["scores"] == [{"criterion": "Clarity", "judge": "Yes", "human": "No", "final": "Yes"}]
@@ -124,6 +125,7 @@ def test_population_is_refused_until_all_records_are_counted(run: Run) -> None:
     assert {row["cell_records"] for row in rows(run)} == {None}
 
 
+@pytest.mark.slow
 def test_tables_have_the_same_values_in_every_format(run: Run) -> None:
     for table in judge_data.TABLES:
         expected = rows(run, table=table)

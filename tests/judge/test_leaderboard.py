@@ -143,6 +143,7 @@ class TestRankingDisagreements:
         assert answer(run) == "By the scores of reviewers, any of 2 models may be the best: o3, o1."
         assert swap.p > 0.05
 
+    @pytest.mark.slow
     def test_same_ranking_is_no_disagreement(self, run: Run, ana: User) -> None:
         self.judged(run, ana, "o1", judged=150, passed=100, records=200)
         self.judged(run, ana, "o3", judged=50, passed=20, records=200)

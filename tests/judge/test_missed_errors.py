@@ -93,6 +93,7 @@ class TestMissRate:
 
 
 class TestFlagRecall:
+    @pytest.mark.slow
     def test_flag_recall_is_the_flagged_share_of_wrong_verdicts(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 100})
         rated(flagged, ana, "Pass", "Fail", 30)

@@ -40,6 +40,7 @@ class TestPlan:
         )
         assert found.sentences[2].startswith("Assumes 1.5 times as many reviews as independent records need,")
 
+    @pytest.mark.slow
     def test_plan_of_some_records_equals_that_of_a_run_with_these_records(self, run: Run, ana: User) -> None:
         alone = RunFactory.create()
         for model, records, right in (("o1", 2_000, 30), ("o3", 3_000, 45)):
@@ -72,6 +73,7 @@ class TestPlan:
         assert found.sentences[2].endswith(f" {unflagged.more_alone} more to ±5.")
         assert found.more == unflagged.more_alone
 
+    @pytest.mark.slow
     def test_plan_for_the_run_needs_fewer_reviews_than_one_for_each_part(self, run: Run, ana: User) -> None:
         rate(stratum(run, {"Pass": 2_000}), ana, right=30, wrong=30)
         rate(stratum(run, {"Pass": 8_000}, is_flagged=False), ana, right=40, wrong=10)
@@ -89,6 +91,7 @@ class TestPlan:
         found = {one.cell.verdict: one.more for one in plan_reviews(JudgeScope(run), 0.02).cells}
         assert 3 * found["Fail"] < found["Pass"]
 
+    @pytest.mark.slow
     def test_planned_reviews_reach_the_target(self, run: Run, ana: User) -> None:
         counted = stratum(run, {"Pass": 20_000})
         rate(counted, ana, right=60, wrong=40)
@@ -97,6 +100,7 @@ class TestPlan:
         after = part(plan_reviews(JudgeScope(run), 0.04), "run")
         assert after.half_width == pytest.approx(0.04, abs=0.003)
 
+    @pytest.mark.slow
     def test_records_reviewed_with_the_judges_scores_cannot_be_planned(self, run: Run, ana: User) -> None:
         counted = stratum(run, {"Pass": 300})
         records = EvaluationFactory.create_batch(250)
@@ -146,6 +150,7 @@ class TestPlan:
         planned = {one.cell.verdict: (one.records, one.more) for one in found.cells}
         assert planned == {"Fail": (4, 0), "Pass": (6, 6)}
 
+    @pytest.mark.slow
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
         """With few reviews, the assumed design effect may be larger than the real one."""
         counted = stratum(run, {"Pass": 29})

@@ -105,6 +105,7 @@ class TestReport:
         assert found["missed_errors"]["miss_rate"]["why"] != ""
         assert found["judge_vs_human"]["overall"] == []
 
+    @pytest.mark.slow
     def test_report_takes_the_same_queries_at_any_size(
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
@@ -126,12 +127,14 @@ class TestReport:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_judge_command_prints_json(self, ana: User, capfdbinary: Capture) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations", "--json")
         assert done.status == 0
         assert json.loads(done.out)["scope"]["run"] == "evaluations"
 
+    @pytest.mark.slow
     def test_judge_command_prints_tables(self, ana: User, capfdbinary: Capture) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations")
@@ -188,6 +191,7 @@ class TestRequirements:
         lines = done.out.decode().splitlines()
         assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
 
+    @pytest.mark.slow
     def test_report_json_has_the_requirements(self, run: Run, capfdbinary: Capture) -> None:
         text = "accuracy >= 0.999"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)

@@ -33,6 +33,7 @@ def estimates(found: Any) -> Iterator[dict[str, Any]]:
             yield from estimates(value)
 
 
+@pytest.mark.slow
 def test_report_csv_has_a_row_for_each_estimate(ana: User) -> None:
     found = report.build_report(JudgeScope(reviewed(ana))).as_json()
     rows = [row for row in table(b"".join(report_csv(found))) if row["n"]]
@@ -58,6 +59,7 @@ def test_report_csv_names_what_a_figure_is_about() -> None:
     assert rows[3]["subject"] == f"{about}; judge: Yes; human: No"
 
 
+@pytest.mark.slow
 def test_judge_command_prints_csv(ana: User, capfdbinary: Capture) -> None:
     reviewed(ana)
     rows = table(manage(capfdbinary, "judge_report", "evaluations", "--csv").out)

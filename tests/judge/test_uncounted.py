@@ -118,6 +118,7 @@ PENDING = [
 Pending = Callable[[Run, pytest.MonkeyPatch], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pending", PENDING)
 def test_uncounted_run_has_no_figures_about_all_records(
     pending: Pending, counted: Run, monkeypatch: pytest.MonkeyPatch
@@ -195,6 +196,7 @@ class TestUncountedRun:
         assert table.splitlines()[1].startswith('"Miss rate",,')
 
 
+@pytest.mark.slow
 def test_list_by_an_unready_filter_has_no_total(
     counted: Run, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +210,7 @@ def test_list_by_an_unready_filter_has_no_total(
     assert program.get(f"runs/{counted.name}/evaluations").json()["total"] == 80
 
 
+@pytest.mark.slow
 def test_figures_are_defined_once_all_records_are_counted(
     counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
 ) -> None:

@@ -112,6 +112,7 @@ class TestDeployCheck:
 
 
 class TestLogin:
+    @pytest.mark.slow
     def test_login_survives_a_change_of_the_key(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
@@ -121,6 +122,7 @@ class TestLogin:
         settings.SECRET_KEY_FALLBACKS = []
         assert client.get(reverse("runs")).status_code == 200
 
+    @pytest.mark.slow
     def test_login_is_still_listed_after_a_change_of_the_key(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:

@@ -123,6 +123,7 @@ class TestLinks:
 
 
 class TestFiles:
+    @pytest.mark.slow
     def test_export_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
         run = import_data(file_of(line())).target_run
         export = jobs.enqueue(options=ExportOptions(run), actor=max)
@@ -148,6 +149,7 @@ class TestFiles:
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
 
+    @pytest.mark.slow
     def test_imported_file_is_never_removed(self, max: User) -> None:
         data = file_of(line("eval_1"), b"no record")
         done = import_jobs.enqueue_import(

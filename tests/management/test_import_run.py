@@ -68,6 +68,7 @@ class TestExitStatus:
         assert finished.status == 1
         assert Evaluation.objects.count() == 2
 
+    @pytest.mark.slow
     def test_exit_status_is_0_if_the_same_file_is_imported_again(
         self, good: str, capsysbinary: Capture
     ) -> None:
@@ -87,6 +88,7 @@ class TestReport:
             "  line 5: rejected: evaluation_id is already in line 1\n"
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--strict"]])
     def test_report_groups_invalid_lines_with_the_same_reason(
         self, options: list[str], tmp_path: Path, capsysbinary: Capture
@@ -146,6 +148,7 @@ class TestReport:
             ],
         }
 
+    @pytest.mark.slow
     def test_json_report_lists_every_line_that_is_not_new_or_blank(
         self, mixed: str, capsysbinary: Capture
     ) -> None:
@@ -159,6 +162,7 @@ class TestReport:
         ]
         assert sum(report[name] for name in COUNTS) == report["lines"] == 5
 
+    @pytest.mark.slow
     def test_json_report_is_one_object_per_file(self, good: str, mixed: str, capsysbinary: Capture) -> None:
         reports = json_reports(manage(capsysbinary, "import_run", good, mixed, "--json"))
         assert [report["run"] for report in reports] == ["good", "mixed"]
@@ -232,6 +236,7 @@ class TestRunAndInput:
         assert finished.status == 2
         assert finished.err.strip() == "-: Standard input has no name: use --run NAME."
 
+    @pytest.mark.slow
     def test_several_files_go_to_one_named_run(self, tmp_path: Path, capsysbinary: Capture) -> None:
         names = [written(tmp_path / f"{name}.jsonl", file_of(line(name))) for name in ("a", "b", "c")]
         assert manage(capsysbinary, "import_run", *names, "--run", "all").status == 0
@@ -244,6 +249,7 @@ class Terminal(io.StringIO):
 
 
 class TestProgress:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["good.jsonl", "-"])
     def test_progress_is_shown_on_a_terminal(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture

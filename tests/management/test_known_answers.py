@@ -18,6 +18,7 @@ def run() -> Run:
     return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
 
 
+@pytest.mark.slow
 def test_lead_starts_and_ends_a_check(run: Run, capfdbinary: Capture, ana: User, lea: User) -> None:
     [record] = evaluations(run, tasks=["1"])
     assert "No checks." in manage(capfdbinary, "known_answers", "algebra").err

@@ -36,6 +36,7 @@ class TestVerify:
         finished = manage(capsysbinary, "verify_export", str(original), str(exported))
         assert finished == (0, b"2 identical, 0 changed; 1 left out (no records)\n", "")
 
+    @pytest.mark.slow
     def test_verify_export_names_changed_keys(self, original: Path, ana: User, capsysbinary: Capture) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
         exported = self.exported(capsysbinary, original)
@@ -46,6 +47,7 @@ class TestVerify:
             "",
         )
 
+    @pytest.mark.slow
     def test_verify_export_fails_if_anything_else_differs(
         self, original: Path, capsysbinary: Capture
     ) -> None:
@@ -58,6 +60,7 @@ class TestVerify:
             "Unexplained differences: 1",
         ]
 
+    @pytest.mark.slow
     def test_verify_export_checks_the_receipt_next_to_the_file(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
@@ -88,6 +91,7 @@ class TestVerify:
         assert (finished.status, finished.out) == (2, b"")
         assert "is not a receipt" in finished.err
 
+    @pytest.mark.slow
     def test_verify_export_checks_a_table_by_its_receipt(self, original: Path, capsysbinary: Capture) -> None:
         table = str(original.with_name("exported.csv.gz"))
         manage(capsysbinary, "export_run", "evaluations", "--format", "csv", "-o", table)
@@ -98,6 +102,7 @@ class TestVerify:
         sentence = f"{table} is a table, which only its receipt verifies. Pass --receipt."
         assert finished == (2, b"", sentence)
 
+    @pytest.mark.slow
     def test_verify_export_decompresses_files(self, original: Path, capsysbinary: Capture) -> None:
         target = original.with_name("exported.jsonl.zst")
         manage(capsysbinary, "export_run", "evaluations", "-o", str(target))

@@ -18,6 +18,7 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_migrations_match_the_models() -> None:
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 

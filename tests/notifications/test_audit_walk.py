@@ -77,6 +77,7 @@ def test_question_notifies_leads_and_the_answer_its_reviewer(run: Run, ana: User
     assert notified("escalation.answered") == [("ana", f"lea answered your question about {title}: “It is.”")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["closed", "decided"])
 def test_question_settled_otherwise_notifies_its_reviewer_once(
     outcome: str, run: Run, ana: User, lea: User
@@ -271,6 +272,7 @@ class TestEventsOfWebhooks:
             for version, name in ((1, "ana"), (2, "lea"), (3, "lea"))
         ]
 
+    @pytest.mark.slow
     def test_open_independent_review_is_not_reported(self, run: Run, ana: User, bo: User) -> None:
         Run.objects.update(overlap_share=1, overlap=2)
         record = EvaluationFactory.create(run=run)

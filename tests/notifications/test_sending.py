@@ -59,6 +59,7 @@ def test_nothing_due_sends_nothing() -> None:
     assert mail.outbox == []
 
 
+@pytest.mark.slow
 def test_failed_mail_is_attempted_again_and_then_shown_to_admins(
     ana: User, max: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

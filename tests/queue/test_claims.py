@@ -26,6 +26,7 @@ def names(action: str) -> list[str]:
 
 
 class TestClaimNext:
+    @pytest.mark.slow
     def test_queue_goes_task_by_task_with_9_before_10_then_by_model(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["100", "10", "9", "2"], model_id="b")
         evaluations(run, tasks=["10", "9"], model_id="a")

@@ -153,6 +153,7 @@ class TestLostAccess:
         assert [*Evaluation.objects.filter(claimed_by=other)] == [shown]
 
 
+@pytest.mark.slow
 class TestConcurrency:
     @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)

@@ -104,6 +104,7 @@ def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_o
     assert rows_read(sql, params)["evaluation"] < 10
 
 
+@pytest.mark.slow
 def test_records_come_by_priority_then_by_due_date(run: Run, ana: User) -> None:
     soon, later = dt.date(2026, 3, 2), dt.date(2026, 3, 9)
     orders: dict[str, dict[str, Any]] = {
@@ -124,6 +125,7 @@ def test_earlier_due_dates_come_before_the_task_to_continue(run: Run, ana: User)
     assert [record.task_id for record in decide_all(run, ana)] == ["1", "2", "1"]
 
 
+@pytest.mark.slow
 def test_records_without_a_due_date_are_served_at_that_of_their_run(run: Run, ana: User) -> None:
     early, on_time, late = (dt.date(2026, 3, day) for day in (2, 9, 16))
     run.due_on = on_time

@@ -87,6 +87,7 @@ class TestProgress:
 
 
 class TestReviewerProgress:
+    @pytest.mark.slow
     def test_reviewer_progress_counts_own_records_and_those_of_others(
         self, run: Run, ana: User, bo: User
     ) -> None:
@@ -110,6 +111,7 @@ class TestReviewerProgress:
             next_expiry_at=next_free,
         )
 
+    @pytest.mark.slow
     def test_reviewer_can_claim_as_many_records_as_are_left(self, run: Run, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"] * 3)
         evaluations(run, tasks=["2"] * 2, assigned_to=bo)

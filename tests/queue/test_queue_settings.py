@@ -46,6 +46,7 @@ def test_every_value_out_of_range_is_named(lea: User, minutes: int) -> None:
 
 
 class TestPage:
+    @pytest.mark.slow
     def test_lead_sets_and_clears_the_settings(self, as_lea: Client) -> None:
         run = RunFactory.create()
         page = reverse("run-queue", args=[run.pk])

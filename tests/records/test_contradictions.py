@@ -205,6 +205,7 @@ def test_text_with_a_fault_is_no_praise(justification: str) -> None:
     assert not is_praise(justification)
 
 
+@pytest.mark.slow
 @given(st.from_regex(contradictions._PRAISE))
 def test_each_praise_has_a_sign_of_praise(text: str) -> None:
     assert any(sign in text for sign in contradictions._SIGNS)

@@ -84,6 +84,7 @@ class TestStorage:
         [proposal] = extracted_scores.read_extracted(Evaluation.objects.get()).proposals
         assert proposal.score == json.loads(spelled)
 
+    @pytest.mark.slow
     def test_changed_line_is_extracted_again(self) -> None:
         import_data(file_of(unparsed('{"a": {"score": "Yes"}}'), unparsed("{}", "eval_2"), line("eval_3")))
         again = file_of(
@@ -95,6 +96,7 @@ class TestStorage:
         assert by_id["eval_2"].extracted_scores is None
         assert [one.criterion for one in extracted_scores.read_extracted(by_id["eval_3"]).proposals] == ["c"]
 
+    @pytest.mark.slow
     def test_every_generated_record_keeps_its_four_scores(self) -> None:
         """A twin of the real sample: 75 records whose four scores are in the raw output only."""
         names = ("Clarity", "Depth", "Method", "Conclusion")
@@ -133,6 +135,7 @@ class TestReaders:
         found = siblings.find_siblings(Evaluation.objects.latest("pk")).records
         assert [one.judged for one in found] == ["Fail"] * 20
 
+    @pytest.mark.slow
     def test_record_beyond_the_budget_says_so_on_its_page(self, ana: User) -> None:
         import_data(file_of(unparsed(hostile(UNITS[0])), line("eval_2")))
         client = Client()
@@ -188,6 +191,7 @@ class TestBudget:
         stored = encode_extracted({}, {"raw_content": json.dumps({"a": value})})
         assert len(json.dumps(stored)) < 4 * SIZE
 
+    @pytest.mark.slow
     def test_deeply_nested_output_is_not_blown_up_by_indentation(self) -> None:
         deep: Any = [0] * 100_000
         for _ in range(150):

@@ -314,6 +314,7 @@ class TestMappedRun:
         table = manage(capsysbinary, "export_run", "evaluations", "--format", "csv").out.decode()
         assert "mt-bench/81/alpaca-13b/1" in table
 
+    @pytest.mark.slow
     def test_reimported_mapped_line_brings_new_evidence(
         self, original: Path, capsysbinary: Capture, ana: User
     ) -> None:

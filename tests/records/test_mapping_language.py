@@ -175,6 +175,7 @@ class TestContentId:
         with pytest.raises(LineError, match="evaluation_id: is missing"):
             read_line(b"{}", mapping=mapped({"evaluation_id": "id"}))
 
+    @pytest.mark.slow
     @pytest.mark.django_db
     def test_reviewed_export_has_the_same_ids_again_and_a_repeated_line_is_rejected(self, ana: User) -> None:
         done = import_mapped(mapped(), b'{"n": 1}', b'{"n": 2}', b'{"n": 1}')
@@ -242,6 +243,7 @@ class TestOutsideValuesOfImports:
         done.refresh_from_db()
         assert record.created_at == done.created_at
 
+    @pytest.mark.slow
     def test_reviewed_record_is_unchanged_when_its_export_comes_under_another_name(self, ana: User) -> None:
         import_mapped(self.HOW, b'{"id": "a"}')
         decide(Evaluation.objects.get(), ana)
@@ -249,12 +251,14 @@ class TestOutsideValuesOfImports:
         assert (again.unchanged, again.updated) == (1, 0)
         assert Evaluation.objects.get().human_review_status == "Completed"
 
+    @pytest.mark.slow
     def test_new_evidence_brings_the_values_of_the_new_import(self) -> None:
         import_mapped(self.HOW, b'{"id": "a"}')
         again = import_mapped(self.HOW, b'{"id": "x"}', b'{"id": "a", "more": 1}', name="second.jsonl")
         record = Evaluation.objects.get(evaluation_id="a")
         assert (again.updated, record.task_id, record.model_id) == (1, "second.jsonl", "2")
 
+    @pytest.mark.slow
     def test_table_has_values_from_the_import_of_each_line(self) -> None:
         import_mapped(self.HOW, b'{"id": "a"}', b'{"id": "b"}')
         import_mapped(self.HOW, b'{"id": "a", "more": 1}', name="second.jsonl")

@@ -77,6 +77,7 @@ def test_family_of_a_title_is_stable_and_short(reason: str) -> None:
     assert 0 < len(found.title) <= LONGEST_TITLE
 
 
+@pytest.mark.slow
 @given(st.from_regex(reason_families._PLAIN, fullmatch=True))
 def test_plain_reasons_have_no_particulars(reason: str) -> None:
     assert [

@@ -306,6 +306,7 @@ class TestHostileFiles:
     def test_any_json_gives_a_rubric_or_problems(self, data: Any) -> None:
         check_readable(data)
 
+    @pytest.mark.slow
     @given(
         st.sampled_from(["values", "boolean", "integer", "number", "pairwise"]),
         st.dictionaries(

@@ -204,6 +204,7 @@ class TestPairwiseScale:
         assert [*scale.problems()] == [("a", reason) for reason in reasons]
 
 
+@pytest.mark.slow
 @given(SCALES, JSON, JSON)
 def test_any_value_can_be_scored(scale: Scale, score: Any, like: Any) -> None:
     assert scale.level(score) in {"yes", "partial", "no", None}

@@ -226,6 +226,7 @@ class TestValues:
             with pytest.raises(LineError, match=r"holds more than 1,000,000 values"):
                 parse_line(line(x=many + b' , "y": ' + many if spelled is many else spelled))
 
+    @pytest.mark.slow
     def test_commas_in_text_are_no_values(self) -> None:
         assert parse_line(line(parsing_error='[{",\\' * 500_000)).parsing_error
 

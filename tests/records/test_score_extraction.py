@@ -401,6 +401,7 @@ class TestGarbage:
     def test_text_beyond_its_budget_is_too_long(self, text: str) -> None:
         assert read(text) == Extraction(is_too_long=True)
 
+    @pytest.mark.slow
     def test_long_cut_justification_is_read(self) -> None:
         found = read('{"a": {"score": "Yes", "justification": "' + '\\"' * 100_000)
         assert only(found)[:3] == ("a", "Yes", '"' * 100_000)
@@ -409,6 +410,7 @@ class TestGarbage:
         long = "x" * (MAX_NAME + 1)
         assert read(json.dumps({long: {"score": "Yes"}, "a": {"score": long}})) == NOTHING
 
+    @pytest.mark.slow
     def test_excessively_nested_text_gives_no_proposals(self) -> None:
         output: dict[str, Any] = {"score": "Yes"}
         for _ in range(100_000):

@@ -73,6 +73,7 @@ class TestPrefixCounter:
         assert [repeats.take(A, "a", new=True), repeats.take(B, "b", new=False)] == [False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 class TestExport:
     @pytest.mark.slow

@@ -345,6 +345,7 @@ class TestFiles:
         assert sentence in str(caught.value)
         assert not Run.objects.exists()
 
+    @pytest.mark.slow
     def test_truncated_file_is_completed_by_the_next_import(self) -> None:
         whole = file_of(BEFORE, AFTER)
         import_data(whole[:-10])

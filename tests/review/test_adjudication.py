@@ -58,6 +58,7 @@ class TestDisagreement:
         ):
             claims.claim(evaluation_id=evaluation.pk, reviewer=cy)
 
+    @pytest.mark.slow
     def test_lead_decides_a_disagreement(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -70,6 +71,7 @@ class TestDisagreement:
         assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
         assert not hasattr(review, "independent_review")
 
+    @pytest.mark.slow
     def test_undone_lead_decision_reopens_the_disagreement(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -88,6 +90,7 @@ class TestDisagreement:
         decide(fresh(evaluation), lea)
         assert fresh(evaluation).is_done
 
+    @pytest.mark.slow
     def test_returned_disagreement_takes_one_more_review(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
@@ -247,6 +250,7 @@ class TestLateReview:
         with pytest.raises(Conflict, match=said):
             undo.undo(run=decided.run, actor=ana)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("scores", [SCORES, OTHER])
     def test_late_review_can_be_undone(self, decided: Evaluation, bo: User, scores: dict[str, Any]) -> None:
         add(decided, bo, scores=scores)
@@ -281,6 +285,7 @@ class TestLateReview:
         with pytest.raises(Conflict, match="This record is no longer decided"):
             add(decided, bo)
 
+    @pytest.mark.slow
     def test_reopened_record_with_a_late_review_stays_escalated(
         self, decided: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -290,6 +295,7 @@ class TestLateReview:
         decide(fresh(decided), lea)
         assert (fresh(decided).human_reviewer_id, fresh(decided).is_escalated) == ("lea", False)
 
+    @pytest.mark.slow
     def test_late_review_does_not_change_an_export(self, ana: User, bo: User) -> None:
         import_data(file_of(line("eval_a"), line("eval_b")))
         record = Evaluation.objects.get(evaluation_id="eval_a")

@@ -46,6 +46,7 @@ def test_answer_is_shown_on_every_page_until_it_is_read(
     assert AuditEvent.objects.filter(action="read answer", actor=ana).exists()
 
 
+@pytest.mark.slow
 def test_dismissed_answer_leads_back_and_stays_on_my_activity(
     as_ana: Client, lea: User, asked: Escalation
 ) -> None:
@@ -56,18 +57,21 @@ def test_dismissed_answer_leads_back_and_stays_on_my_activity(
     assert "answered your question about it: It is." in text(as_ana.get("/activity/"))
 
 
+@pytest.mark.slow
 def test_answer_that_was_in_view_is_read(as_ana: Client, lea: User, asked: Escalation) -> None:
     answer(asked, lea)
     assert as_ana.post(url("read-answer", asked), headers=HTMX).status_code == 204
     assert "answered your question" not in text(as_ana.get("/"))
 
 
+@pytest.mark.slow
 def test_answer_is_for_the_person_who_asked_only(as_bo: Client, lea: User, asked: Escalation) -> None:
     answer(asked, lea)
     assert "answered your question" not in text(as_bo.get("/"))
     assert as_bo.post(url("read-answer", asked)).status_code == 403
 
 
+@pytest.mark.slow
 def test_answer_in_a_hidden_run_is_not_shown(as_ana: Client, bo: User, lea: User, asked: Escalation) -> None:
     answer(asked, lea)
     configure_members(run_id=asked.run_id, actor=None, members=["bo"])
@@ -83,6 +87,7 @@ def test_each_outcome_is_an_answer(
     assert verb in text(as_ana.get("/preferences/"))
 
 
+@pytest.mark.slow
 def test_decision_of_a_lead_is_an_answer_unless_it_is_undone(ana: User, lea: User, asked: Escalation) -> None:
     decide(Evaluation.objects.get(pk=asked.evaluation_id), lea)
     assert answers.unread_answers(ana) == [asked]

@@ -104,6 +104,7 @@ class TestHidden:
         )
         assert not blind_scoring.is_hidden(record, ana)
 
+    @pytest.mark.slow
     def test_undone_decision_reveals_judge_output_to_everybody(
         self, run: Run, claimed: Evaluation, ana: User, bo: User
     ) -> None:
@@ -116,6 +117,7 @@ class TestHidden:
         assert not blind_scoring.is_hidden(claimed, ana)
         assert not blind_scoring.is_hidden(claimed, bo)
 
+    @pytest.mark.slow
     def test_record_reopened_by_a_file_hides_nothing(self, ana: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         import_data(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
@@ -128,6 +130,7 @@ class TestHidden:
         drafts.save(evaluation_id=claimed.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
         assert blind_scoring.is_hidden(claimed, ana)
 
+    @pytest.mark.slow
     def test_lead_who_takes_over_a_disagreement_sees_judge_output(
         self, record: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -230,6 +233,7 @@ class TestLockIn:
         event = AuditEvent.objects.get(action="reveal")
         assert (event.actor, event.evaluation, event.detail) == (ana, claimed, {"how": "locked in"})
 
+    @pytest.mark.slow
     def test_locked_in_scores_belong_to_their_evidence(self, ana: User, bo: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         import_data(file_of(line("eval_1")), run="algebra")
@@ -283,6 +287,7 @@ class TestHidingChanges:
         bring(answered)
         assert blind_scoring.is_hidden(record, ana)
 
+    @pytest.mark.slow
     def test_answer_in_a_newer_file_hides_nothing_from_reviewers_with_claims(
         self, ana: User, bo: User
     ) -> None:
@@ -294,6 +299,7 @@ class TestHidingChanges:
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 class TestConcurrentLockIn:
     def test_concurrent_lock_ins_of_same_scores_save_once(self, claimed: Evaluation, ana: User) -> None:
@@ -339,6 +345,7 @@ class TestBlindDecision:
         jobs.enqueue(options=ExportOptions(claimed.run), actor=lea)
         assert decide(claimed, lea).blind_scores == GIVEN
 
+    @pytest.mark.slow
     def test_undone_blind_decision_shows_judge_scores(self, run: Run, claimed: Evaluation, ana: User) -> None:
         lock_in(claimed, ana)
         decide(claimed, ana)

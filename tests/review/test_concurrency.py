@@ -20,7 +20,7 @@ from tests.support.lines import file_of, line
 from tests.support.threads import start_and_wait_for_lock, together
 from tests.support.work import decide, end_claim, evaluations
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def hand_over(evaluation: Evaluation, _reviewer: User) -> None:

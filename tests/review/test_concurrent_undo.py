@@ -40,6 +40,7 @@ def acted_twice(run: Run, kind: str) -> tuple[User, list[Evaluation]]:
     return ana, records
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
     @pytest.mark.slow

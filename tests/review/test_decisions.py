@@ -296,6 +296,7 @@ class TestUndo:
             ["comments", "Checked."],
         ]
 
+    @pytest.mark.slow
     def test_second_undo_undoes_the_decision_before(self, ana: User) -> None:
         first = EvaluationFactory.create()
         second = EvaluationFactory.create(run=first.run)
@@ -305,6 +306,7 @@ class TestUndo:
         with pytest.raises(Conflict, match=r"^You have nothing to undo in this run"):
             self.undo(first, ana)
 
+    @pytest.mark.slow
     def test_undo_of_a_revision_restores_the_decision_before(self, evaluation: Evaluation, ana: User) -> None:
         first = decide(evaluation, ana, comments="First.")
         evaluation.refresh_from_db()

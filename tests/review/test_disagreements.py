@@ -68,6 +68,7 @@ def test_late_review_disagrees_with_the_decision(run: Run, ana: User, bo: User, 
     assert find_disagreements([record.pk], lea) == {}
 
 
+@pytest.mark.slow
 def test_lead_cannot_review_a_returned_disagreement_independently(
     run: Run, ana: User, bo: User, lea: User
 ) -> None:

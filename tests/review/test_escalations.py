@@ -129,6 +129,7 @@ class TestResolve:
         assert not evaluation.is_escalated
         assert Escalation.objects.get().outcome == "closed"
 
+    @pytest.mark.slow
     def test_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
         resolve(raised, lea, "closed")

@@ -89,6 +89,7 @@ class TestFirstReview:
             (one.reviewer, one.done) for one in reviewer_activity.team_figures(WorkSelection()).reviewers
         ] == [(ana, 1)]
 
+    @pytest.mark.slow
     def test_open_review_is_in_no_override_metric(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         def figures() -> list[Any]:
             selection = WorkSelection(run=evaluation.run)
@@ -154,6 +155,7 @@ class TestAgreement:
         decide(evaluation, bo, scores={name: {"score": one["score"]} for name, one in SCORES.items()})
         assert fresh(evaluation).is_done
 
+    @pytest.mark.slow
     def test_equal_numbers_agree_but_a_number_and_a_text_differ(self, run: Run, ana: User, bo: User) -> None:
         for other, agrees in ((4.0, True), ("4", False), (True, False)):
             record = EvaluationFactory.create(run=run)
@@ -190,6 +192,7 @@ class TestAgreement:
 
 
 class TestUndo:
+    @pytest.mark.slow
     def test_undone_independent_review_returns_the_record(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
@@ -234,6 +237,7 @@ class TestUndo:
         with pytest.raises(Conflict, match=r"lea has been reviewing this since"):
             undo.undo(run=evaluation.run, actor=ana)
 
+    @pytest.mark.slow
     def test_undone_last_review_reopens_the_others(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User
     ) -> None:
@@ -311,6 +315,7 @@ class TestReviewerShortage:
         assert independent_reviews.reviewer_shortage(run) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_two_concurrent_last_reviews_give_one_resolution(
     evaluation: Evaluation, ana: User, bo: User, cy: User

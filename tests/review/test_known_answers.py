@@ -158,6 +158,7 @@ class TestQueue:
 
 
 class TestBlind:
+    @pytest.mark.slow
     def test_progress_is_that_of_other_records(
         self, run: Run, ana: User, bo: User, cy: User, lea: User
     ) -> None:
@@ -176,6 +177,7 @@ class TestBlind:
         assert seen(drawn, cy) == seen(other, cy)
 
 
+@pytest.mark.slow
 class TestEnd:
     def test_known_answer_becomes_the_decision(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User, max: User
@@ -282,6 +284,7 @@ def test_reviews_and_the_end_take_turns(
     assert not evaluation.independent_reviews.filter(is_open=True).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_starts_begin_one_check(run: Run, lea: User, max: User) -> None:
     evaluations(run, tasks=["1", "2"])

@@ -50,6 +50,7 @@ class TestOverturns:
         decide(decided, lea, by=review_decisions.revise, comments="Well seen.")
         assert (kinds(ana), count(ana)) == ([], 0)
 
+    @pytest.mark.slow
     def test_undone_revision_is_no_overturn(self, decided: Evaluation, ana: User, lea: User) -> None:
         decide(decided, lea, by=review_decisions.revise, scores=OTHER)
         undo.undo(run=decided.run, actor=lea)
@@ -83,6 +84,7 @@ class TestOverturns:
         review_decisions.reopen(evaluation_id=decided.pk, actor=ana, reason="I was wrong.")
         assert not Overturn.objects.exists()
 
+    @pytest.mark.slow
     def test_decision_overturned_twice_counts_once_and_lists_both(
         self, decided: Evaluation, ana: User, lea: User, max: User
     ) -> None:
@@ -130,16 +132,19 @@ class TestDrilldown:
         assert [review.evaluation.task_id for review in page.rows] == tasks
         assert page.next_after == ""
 
+    @pytest.mark.slow
     def test_decisions_behind_a_metric_have_a_title_for_each_signal(self, run: Run) -> None:
         for signal in SIGNALS:
             list_decisions(WorkSelection(run), signal=signal)
         with pytest.raises(KeyError):
             list_decisions(WorkSelection(run), signal="password")
 
+    @pytest.mark.slow
     def test_decisions_behind_a_metric_are_of_one_reviewer(self, run: Run, ana: User, bo: User) -> None:
         assert len(list_decisions(WorkSelection(reviewer=ana)).rows) == 3
         assert list_decisions(WorkSelection(reviewer=bo)).rows == []
 
+    @pytest.mark.slow
     def test_decisions_behind_a_metric_are_paginated(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(drilldown, "PAGE_SIZE", 2)
         first = list_decisions(WorkSelection(run))

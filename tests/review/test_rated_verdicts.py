@@ -151,6 +151,7 @@ class TestConcurrentReviews:
         }
 
 
+@pytest.mark.slow
 def test_earlier_decision_that_becomes_current_again_follows_the_rubric(
     run: Run, bo: User, lea: User
 ) -> None:

@@ -95,6 +95,7 @@ def test_each_blind_rating_of_a_record_has_the_number_of_raters(
     assert {one.raters for one in Rating.objects.all()} == {2}
 
 
+@pytest.mark.slow
 def test_assisted_ratings_are_those_of_the_current_decision(run: Run, record: Evaluation, ana: User) -> None:
     decide(record, ana, **agreed(clarity="No", depth="No"))
     assert found() == [

@@ -13,7 +13,7 @@ from tests.support.factories import EvaluationFactory
 from tests.support.lines import export_data, line
 from tests.support.work import SCORES, decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

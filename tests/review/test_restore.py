@@ -51,6 +51,7 @@ def test_restore_event_names_version_and_reason(record: Evaluation, lea: User) -
     assert [human[side]["human_review_status"] for side in ("before", "after")] == ["Completed", "Completed"]
 
 
+@pytest.mark.slow
 def test_restore_shows_overturned_reviewer_the_reason(record: Evaluation, max: User) -> None:
     review = restore_version(record, max)
     overturned = Overturn.objects.get(actor=max)
@@ -67,6 +68,7 @@ def test_restore_over_decision_of_lead_is_denied(record: Evaluation, ana: User) 
         restore_version(record, ana)
 
 
+@pytest.mark.slow
 def test_undone_version_can_be_restored(first: Review, ana: User) -> None:
     second = decide(first.evaluation, ana, by=revise, scores=OTHER_SCORES)
     undo(run=second.evaluation.run, actor=ana)
@@ -81,6 +83,7 @@ def test_restored_version_without_scores_has_none(ana: User, lea: User) -> None:
     assert (record.human_corrected_scores, record.human_review_comments) == (None, "Unreadable.")
 
 
+@pytest.mark.slow
 def test_restore_can_be_undone(record: Evaluation, lea: User) -> None:
     restore_version(record, lea)
     undone = undo(run=record.run, actor=lea).evaluation
@@ -88,6 +91,7 @@ def test_restore_can_be_undone(record: Evaluation, lea: User) -> None:
     assert undone.is_done
 
 
+@pytest.mark.slow
 def test_restore_on_changed_evidence_leaves_judge_scores_unknown(lea: User) -> None:
     import_data(file_of(line("eval_1")))
     decide(Evaluation.objects.get(), lea, judged={"Clarity": "Yes"})

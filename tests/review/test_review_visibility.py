@@ -76,6 +76,7 @@ class TestVisibility:
         assert drilldown.list_decisions(selection, reader=lea).rows == []
         assert drilldown.list_decisions(selection, reader=ana).rows == [review]
 
+    @pytest.mark.slow
     def test_export_has_no_open_reviews(self, ana: User, bo: User) -> None:
         file = file_of(line("eval_a"), line("eval_b"))
         import_data(file)
@@ -95,6 +96,7 @@ class TestVisibility:
         made = versions.list_versions(fresh(evaluation), read_proposals(evaluation, known), known, reader=ana)
         assert [version.state for version in made] == ["current", "independent review", "independent review"]
 
+    @pytest.mark.slow
     def test_recent_work_shows_the_state_of_own_reviews(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
@@ -179,6 +181,7 @@ class TestExport:
         assert last["submitted_at"] == review.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         assert timezone.is_aware(review.submitted_at)
 
+    @pytest.mark.slow
     def test_export_of_reviews_has_the_lead_decision_and_no_undone_review(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:

@@ -35,6 +35,7 @@ def withdraw(evaluation: Evaluation, reviewer: User) -> None:
     escalations.withdraw(escalation_id=evaluation.escalations.get().pk, actor=reviewer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_undo_returns_the_record_with_its_entries_and_audits_it(
     evaluation: Evaluation, ana: User, kind: str
@@ -54,6 +55,7 @@ def test_undo_returns_the_record_with_its_entries_and_audits_it(
     assert last_action(run=evaluation.run, actor=ana) is None
 
 
+@pytest.mark.slow
 def test_undo_of_a_revision_keeps_the_decision_before(evaluation: Evaluation, ana: User) -> None:
     first = decide(evaluation, ana)
     decide(fresh(evaluation), ana, by=decisions.revise)
@@ -63,6 +65,7 @@ def test_undo_of_a_revision_keeps_the_decision_before(evaluation: Evaluation, an
     assert undo(run=evaluation.run, actor=ana).action.label == "submitted Task 7 · o1"
 
 
+@pytest.mark.slow
 def test_undo_of_a_restored_version_keeps_the_decision_before(evaluation: Evaluation, lea: User) -> None:
     release(evaluation, lea)
     decide(evaluation, lea)
@@ -93,6 +96,7 @@ class TestOrder:
         with pytest.raises(Conflict, match=r"^You have nothing to undo in this run"):
             undo(run=run, actor=ana)
 
+    @pytest.mark.slow
     def test_action_that_cannot_be_undone_blocks_those_before(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
@@ -116,6 +120,7 @@ class TestOrder:
         reverse(evaluation, ana)
         assert undo(run=evaluation.run, actor=ana).action.label == "submitted Task 8 · o1"
 
+    @pytest.mark.slow
     def test_independent_review_and_its_agreement_are_one_action(self, ana: User, bo: User) -> None:
         record = record_in(RunFactory.create(overlap=2, overlap_share=1.0), "7")
         decide(record, bo)

@@ -73,6 +73,7 @@ class TestObstacles:
         assert ". lea resolved this escalation at " in reason
         assert reason.endswith(" UTC: back to the queue.")
 
+    @pytest.mark.slow
     def test_escalation_that_a_lead_has_claimed_stays_open(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
@@ -81,6 +82,7 @@ class TestObstacles:
         assert ". lea has been reviewing this since " in self.refused(evaluation, ana)
         assert fresh(evaluation).is_escalated
 
+    @pytest.mark.slow
     def test_revised_decision_stays(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         submit(evaluation, ana)
         decide(fresh(evaluation), lea, by=decisions.revise)

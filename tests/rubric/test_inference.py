@@ -113,6 +113,7 @@ def test_invalid_score_is_not_inferred() -> None:
     assert scale_from("Yes", None, "", ["Yes"], "x" * 41) == YES_PARTIAL_NO
 
 
+@pytest.mark.slow
 def test_rare_score_is_not_inferred() -> None:
     assert scale_from(*["Pass", "Fail"] * 60, "Yess") == ValueScale(("Pass", "Fail"), "Pass")
 
@@ -123,6 +124,7 @@ def test_scale_of_most_criteria_is_that_of_the_rubric() -> None:
     assert found.criterion("a").scale == found.criterion("d").scale
 
 
+@pytest.mark.slow
 def test_range_has_no_levels_and_no_verdict() -> None:
     assert inferred(judged(1, a=4), judged(2, a=2)).rule == VerdictRule("none")
     assert inferred(judged(3, a="Yes"), judged(4, a="No")).rule == VerdictRule("worst")
@@ -134,6 +136,7 @@ def test_scores_are_inferred_from_raw_output() -> None:
     assert (found.names, found.scale_of("rigor")) == (("rigor", "clarity"), RangeScale(1, 5))
 
 
+@pytest.mark.slow
 def test_later_file_widens_the_scale() -> None:
     assert inferred(judged(1, a=4), judged(2, a=2)).scale_of("a") == RangeScale(1, 5)
     assert inferred(judged(3, a=9), judged(4, a=7)).scale_of("a") == RangeScale(1, 10)
@@ -143,6 +146,7 @@ def test_run_without_scores_keeps_the_default_rubric() -> None:
     assert inferred(line("eval_1", parsed_rubric_scores={}, raw_judge_output={})) == Rubric()
 
 
+@pytest.mark.slow
 def test_import_without_new_records_infers_nothing() -> None:
     first = inferred(judged(1, a="Yes"))
     assert inferred(judged(1, a="Yes")) == first
@@ -156,6 +160,7 @@ def test_sample_covers_the_whole_file(django_assert_max_num_queries: Any) -> Non
     assert run_rubric(Run.objects.get(pk=run.pk)).scale_of("a") == RangeScale(0, 10)
 
 
+@pytest.mark.slow
 def test_public_sample_gives_its_four_criteria(sample: bytes) -> None:
     run = import_data(sample).target_run
     infer_rubric(run)

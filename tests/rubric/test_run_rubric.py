@@ -112,6 +112,7 @@ class TestExtend:
         self.extended(run, rubric_of("b"))
         assert AuditEvent.objects.count() == 1
 
+    @pytest.mark.slow
     @pytest.mark.django_db
     def test_import_does_not_change_a_declared_rubric(self, lea: User) -> None:
         run = import_data(file_of(line("a"))).target_run

@@ -178,6 +178,7 @@ class TestEncode:
     def test_unknown_value_is_refused(self, value: str) -> None:
         assert entry().decode(value) is None
 
+    @pytest.mark.slow
     @given(SCALES, JSON | VALUES, JSON | VALUES)
     def test_every_choice_survives_a_form(self, scale: Scale, judged: Any, in_file: Any) -> None:
         found = entry(scale, judged, in_file)
@@ -185,6 +186,7 @@ class TestEncode:
             assert found.encode(choice.score) == choice.value
             assert repr(found.decode(choice.value)) == repr(choice.score)
 
+    @pytest.mark.slow
     @given(SCALES, JSON | VALUES, JSON | VALUES)
     def test_scores_of_judge_and_file_survive_a_form(self, scale: Scale, judged: Any, in_file: Any) -> None:
         found = entry(scale, judged, in_file)
@@ -223,6 +225,7 @@ class TestEncode:
                 repr(scale.step)
             )
 
+    @pytest.mark.slow
     @given(SCALES, JSON, st.text())
     def test_any_form_value_is_a_valid_score_or_refused(self, scale: Scale, judged: Any, value: str) -> None:
         found = entry(scale, judged)

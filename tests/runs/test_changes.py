@@ -58,6 +58,7 @@ def record_of(run: Run) -> Evaluation:
 
 
 class TestRename:
+    @pytest.mark.slow
     def test_renamed_run_keeps_its_page_and_records(self, run: Run, as_lea: Client) -> None:
         page = reverse("run-name", args=[run.pk])
         assert as_lea.post(page, {"name": " Algebra II "})["Location"] == reverse(
@@ -111,6 +112,7 @@ class TestRename:
         with pytest.raises(InvalidSettings, match="A file is being imported into a new run named 'geometry'"):
             rename_run(run_id=run.pk, actor=lea, name="geometry")
 
+    @pytest.mark.slow
     def test_run_with_an_unfinished_import_is_not_renamed(self, run: Run, lea: User) -> None:
         source = jobs.enqueue_import(
             run_name="algebra", file_name="a.jsonl", blocks=[file_of(line("e-2"))], strict=False, actor=lea
@@ -120,6 +122,7 @@ class TestRename:
         jobs.import_upload(import_id=source.pk)
         assert rename_run(run_id=run.pk, actor=lea, name="geometry").evaluations.count() == 2
 
+    @pytest.mark.slow
     def test_import_into_a_renamed_run_needs_the_new_name(self, run: Run, lea: User) -> None:
         rename_run(run_id=run.pk, actor=lea, name="geometry")
         import_data(file_of(line("e-1")), run="algebra")
@@ -158,6 +161,7 @@ class TestRename:
 
 
 class TestArchive:
+    @pytest.mark.slow
     def test_archived_run_leaves_the_lists(self, archived: Run, as_ana: Client, ana: User) -> None:
         page = text(as_ana.get(reverse("runs")))
         assert "All runs are archived." in page
@@ -261,6 +265,7 @@ class TestArchive:
         jobs.import_upload(import_id=source.pk)
         assert archive_run(run_id=run.pk, actor=lea).archived_at
 
+    @pytest.mark.slow
     def test_unarchived_run_is_as_before(self, archived: Run, lea: User, ana: User, as_ana: Client) -> None:
         unarchive_run(run_id=archived.pk, actor=lea)
         assert archived.name in text(as_ana.get(reverse("runs")))

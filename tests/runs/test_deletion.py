@@ -23,7 +23,7 @@ from tests.support.deletions import Running, delete, full_run
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 TREE = """
     WITH RECURSIVE tree AS (

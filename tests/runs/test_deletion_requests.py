@@ -45,6 +45,7 @@ class TestRequest:
         with pytest.raises(Denied, match="Only an admin can delete a run"):
             request_deletion(run_id=run.pk, actor=lea, confirmation="algebra")
 
+    @pytest.mark.slow
     def test_requested_run_is_hidden_at_once(self, run: Run, max: User, as_max: Client) -> None:
         request_deletion(run_id=run.pk, actor=max, confirmation="algebra")
         for query in ({}, {"state": "archived"}):
@@ -126,6 +127,7 @@ class TestClaimsInHand:
 
 
 class TestWays:
+    @pytest.mark.slow
     def test_page_deletes_after_the_typed_name(self, run: Run, as_max: Client) -> None:
         page = reverse("delete-run", args=[run.pk])
         assert page in text(as_max.get(reverse("run-name", args=[run.pk])))
@@ -152,6 +154,7 @@ class TestWays:
         assert manage(capfdbinary, "delete_run", "geometry", "--confirm", "geometry").status == 2
         assert run.evaluations.exists()
 
+    @pytest.mark.slow
     def test_command_asks_for_the_name(
         self, run: Run, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -165,6 +168,7 @@ class TestWays:
         assert manage(capfdbinary, "delete_run", "algebra").status == 0
         assert asked == ["This deletes 1 records and their decisions. Type the name of the run: "]
 
+    @pytest.mark.slow
     def test_api_deletes(self, run: Run, lea: User, max: User) -> None:
         assert (
             program_of(lea, "configure").ask("DELETE", "runs/algebra?confirmation=algebra").status_code == 403

@@ -29,7 +29,7 @@ from tests.support.rereads import (
 )
 from tests.support.threads import start_and_wait_for_lock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def test_rejected_line_may_become_a_record() -> None:

@@ -10,6 +10,7 @@ from tests.support.rereads import how, record, reread
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 class TestWork:
     """Claims, drafts, skips and assignments stay with their lines."""
 

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestDraw:
+    @pytest.mark.slow
     def test_draw_takes_the_share_of_each_judge_prompt_model_and_verdict(self) -> None:
         sizes = {("model-a", "Pass"): 30, ("model-a", "Fail"): 3, ("model-b", "Pass"): 11}
         lines = [
@@ -44,6 +45,7 @@ class TestDraw:
         )
         assert drawn(run) == set(ordered[:3])
 
+    @pytest.mark.slow
     def test_sampled_records_are_in_the_queue_among_the_flagged_ones(self, ana: User) -> None:
         run, _ = run_with_sample(0.3)
         assert progress.run_progress(run)[:2] == (12, 5)
@@ -66,12 +68,14 @@ class TestDraw:
         assert draws.draw_sample(run_id=run.pk) == (0, 0)
         assert AuditEvent.objects.filter(action="draw sample").count() == 1
 
+    @pytest.mark.slow
     def test_larger_share_adds_to_the_sample(self, lea: User) -> None:
         run, _ = run_with_sample(0.3)
         before = drawn(run)
         assert set_share(run, 0.5) == (2, 0)
         assert drawn(run) > before
 
+    @pytest.mark.slow
     def test_smaller_share_removes_records_that_nobody_has_worked_on(self, ana: User, bo: User) -> None:
         run, _ = run_with_sample(1)
         held, decided, typed, handed_on, taken_back, *free = run.evaluations.filter(is_sampled=True)
@@ -91,6 +95,7 @@ class TestDraw:
         counted = progress.run_progress(run)
         assert (counted.not_required, counted.done, counted.sampled) == (len(free), 1, 5)
 
+    @pytest.mark.slow
     def test_import_draws_the_sample(self) -> None:
         run, _ = run_with_sample(0.5, count=4)
         first = drawn(run)
@@ -122,6 +127,7 @@ class TestDraw:
         tasks.draw_sample(**job.args)
         assert len(drawn(run)) == 3
 
+    @pytest.mark.slow
     def test_count_sampled_counts_sampled_and_decided_records(self, ana: User) -> None:
         run, _ = run_with_sample(0.3)
         agree(one_drawn(), ana)

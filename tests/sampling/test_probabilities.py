@@ -12,7 +12,7 @@ from tests.support.lines import file_of, import_data
 from tests.support.sampled_runs import drawn, one_drawn, reload, run_with_sample, set_share, unflagged
 from tests.support.work import agree, lock_in_many, lock_in_scores
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def rate(run: Run, reviewer: User, part: float, **columns: str) -> None:

@@ -21,7 +21,7 @@ from tests.support.sampled_runs import (
 )
 from tests.support.work import agree, decide, restore_version
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestDecisionsOnSampledRecords:

@@ -61,6 +61,7 @@ class TestExports:
         receipt = json.loads(b"".join(output.receipt("out.jsonl")))
         assert receipt["changed"] == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("format", ["csv", "parquet"])
     def test_table_export_equals_the_table_of_the_file(self, ana: User, format: str) -> None:
         run, _ = run_with_sample(0.3)
@@ -68,6 +69,7 @@ class TestExports:
         agree(one_drawn(), ana)
         assert b"".join(ExportOutput(ExportOptions(run, format=format))) == before
 
+    @pytest.mark.slow
     def test_export_contains_the_overrides_and_no_other_change(self, ana: User) -> None:
         run, data = run_with_sample(0.6)
         corrected, confirmed, *_ = run.evaluations.filter(is_sampled=True)

@@ -19,7 +19,7 @@ from tests.support.sampled_runs import (
 )
 from tests.support.work import agree, decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestReimports:

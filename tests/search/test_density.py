@@ -71,6 +71,7 @@ def test_list_of_many_records_is_counted_to_a_smaller_limit(query: str, run: Run
     assert (page.total, page.counted) == (None, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_large")
 def test_few_records_of_a_large_run_are_counted_exactly(run: Run) -> None:
     assert load(run, f"q={COMMON} {RARE}").total == 1
@@ -119,6 +120,7 @@ def test_common_words_of_a_small_run_are_not_sought_in_all_runs(run: Run) -> Non
     assert "'eval'" not in sought.partition(" @@ ")[2].partition("::tsquery")[0]
 
 
+@pytest.mark.slow
 def test_proof_of_many_records_reads_only_the_first_ones(run: Run) -> None:
     expected = Density(0.5, first=run.evaluations.order_by("first_line")[0].pk)
     filters = Filters.from_query_string(f"q={COMMON}&model=gpt")

@@ -138,6 +138,7 @@ class TestCondition:
         EvaluationFactory.create(task_id="no", **other)
         assert found(query) == {"yes"}
 
+    @pytest.mark.slow
     def test_updated_since_finds_new_files_and_every_change(self, ana: User) -> None:
         def since(moment: dt.datetime) -> set[str]:
             filters = Filters.from_query_string(f"updated-since={quote(moment.isoformat())}")

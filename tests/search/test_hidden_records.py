@@ -175,6 +175,7 @@ def test_share_in_sql_is_bit_identical() -> None:
             assert run.evaluations.filter(hidden_from(None, run)).count() == hidden
 
 
+@pytest.mark.slow
 def test_context_answer_in_sql_matches_python() -> None:
     @examples(max_examples=100)
     @given(answers | st.dictionaries(st.just("response"), answers))
@@ -186,6 +187,7 @@ def test_context_answer_in_sql_matches_python() -> None:
     check()
 
 
+@pytest.mark.slow
 def test_has_answer_is_set_by_every_import() -> None:
     def kept() -> dict[str, bool]:
         return dict(Evaluation.objects.values_list("evaluation_id", "has_answer"))
@@ -249,6 +251,7 @@ class TestLists:
         page = listing.load_page(run, Filters(), reader=ana)
         assert {row.task_id for row in page.rows if row.pk in page.hidden} == {"1", "2"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("query", SECRET)
     def test_claim_by_filter_excludes_blind_records(self, query: str, run: Run, ana: User) -> None:
         condition = Filters.from_query_string(query).condition(run, ana)
@@ -321,6 +324,7 @@ class TestRandomSamples:
             assert any(draws.draw_sample(run_id=run.pk))
             assert versions() == [1, 1]
 
+    @pytest.mark.slow
     def test_filter_by_flag_reason_excludes_queue(self, run: Run, ana: User) -> None:
         filters = Filters.from_query_string("reason=final-answer-does-not-match")
         assert listing.load_page(run, filters, reader=ana).rows == []
@@ -336,6 +340,7 @@ class TestRandomSamples:
     def test_flagged_and_sampled_records_have_the_same_status(self, run: Run) -> None:
         assert {one.shown_status for one in run.evaluations.select_related("run")} == {"Needs Review"}
 
+    @pytest.mark.slow
     def test_flag_reasons_stay_hidden_while_samples_wait(self, run: Run, ana: User) -> None:
         claims.claim(evaluation_id=run.evaluations.get(evaluation_id="b").pk, reviewer=ana)
         run.sample_share = 0

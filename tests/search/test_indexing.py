@@ -90,6 +90,7 @@ class TestFacets:
         named = {facet.name for facet in facets.facets_of(record, facets.judged_criteria(record), Rubric())}
         assert "score" not in named
 
+    @pytest.mark.slow
     def test_number_of_facets_is_limited(self) -> None:
         scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * facets.MAX_FACETS)}
         imported(line("a", parsed_rubric_scores=scores))
@@ -149,6 +150,7 @@ class TestAfterImport:
         assert indexing.unindexed_count(done.target_run) == 5
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
 
+    @pytest.mark.slow
     def test_job_indexes_in_chunks(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
         left = []
@@ -158,6 +160,7 @@ class TestAfterImport:
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not UnindexedImport.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("records", "known"),
         [
@@ -181,6 +184,7 @@ class TestAfterImport:
         assert {column for column in columns if column[0] in analysed} == known
         assert fetch_value("SHOW default_statistics_target") == "100"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("growth", "counted"), [(0.1, 10), (0.09, 11)])
     def test_words_are_analysed_if_an_import_adds_many(
         self, growth: float, counted: int, monkeypatch: pytest.MonkeyPatch
@@ -197,6 +201,7 @@ class TestAfterImport:
             "SELECT n_distinct FROM pg_stats WHERE (tablename, attname) = ('evaluation_facets', 'run_id')"
         ) == pytest.approx(-2 / 11)  # two runs, as a share of the rows
 
+    @pytest.mark.slow
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
         monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1)
@@ -208,6 +213,7 @@ class TestAfterImport:
         assert indexing.is_indexed(done.target_run)
         assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
 
+    @pytest.mark.slow
     def test_changed_record_is_indexed_again(self) -> None:
         imported(line("a"), line("b"))
         imported(line("a", review_reasons=["Sampled"], parsing_error="cut off"), line("b"))
@@ -260,6 +266,7 @@ class TestResponse:
         assert None not in {first, second}
         assert first != second
 
+    @pytest.mark.slow
     def test_response_is_null_without_an_answer(self) -> None:
         assert self.responses(line("a", structured_model_response=None)) == [None]
         assert self.responses(line("b", structured_model_response={"final_answer": ""}))[-1] is None

@@ -116,6 +116,7 @@ INVALID_CURSORS = (
 
 
 class TestCursor:
+    @pytest.mark.slow
     @pytest.mark.parametrize("sort", SORTS)
     def test_invalid_cursor_gives_first_page(self, sort: str, run: Run) -> None:
         fill(run, {"human_review_timestamp": DAY, "due_on": DAY.date()})

@@ -41,6 +41,7 @@ def known(run: Run, query: str) -> int | None:
     return totals.known_total(run, Filters.from_query_string(query), run_progress(run))
 
 
+@pytest.mark.slow
 def test_known_totals_are_those_of_the_lists(run: Run) -> None:
     for query in KNOWN:
         assert known(run, query) == listing.load_page(run, Filters.from_query_string(query)).total, query

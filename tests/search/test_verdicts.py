@@ -56,6 +56,7 @@ def run(db: None) -> Run:
     return Run.objects.get()
 
 
+@pytest.mark.slow
 def test_list_has_the_verdicts_of_the_record_pages(as_lea: Client, run: Run) -> None:
     context = as_lea.get(reverse("run", args=[run.pk])).context
     shown = re.findall('<span class="(?:badge .+?|muted)">(.+?)<', context["rows"])
@@ -78,6 +79,7 @@ def test_filter_while_indexing_finds_parsed_and_indexed_verdicts(run: Run) -> No
     assert listing.RecordList(Filters.from_query_string("verdict=Fail"), "").needs_index
 
 
+@pytest.mark.slow
 def test_change_of_the_rubric_changes_verdicts(run: Run, lea: User) -> None:
     change_rubric(run_id=run.pk, actor=lea, rubric=LENIENT)
     assert found("verdict=Partial") == []
@@ -85,6 +87,7 @@ def test_change_of_the_rubric_changes_verdicts(run: Run, lea: User) -> None:
     assert found("", sort="verdict") == ["a", "b", "d", "e", "c"]
 
 
+@pytest.mark.slow
 def test_change_of_the_rubric_of_a_large_run_is_left_to_the_job(
     run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +106,7 @@ def test_new_titles_and_causes_index_nothing(run: Run, lea: User, monkeypatch: p
     assert indexing.unindexed_count(run) == 0
 
 
+@pytest.mark.slow
 def test_import_that_extends_the_rubric_changes_earlier_verdicts() -> None:
     def scored(name: str, **scores: Any) -> bytes:
         entries = {criterion: {"score": score} for criterion, score in scores.items()}

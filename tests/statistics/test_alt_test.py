@@ -188,6 +188,7 @@ def test_benjamini_yekutieli_matches_scipy() -> None:
         assert benjamini_yekutieli(list(p)) == pytest.approx(stats.false_discovery_control(p, method="by"))
 
 
+@pytest.mark.slow
 def test_judge_behind_by_epsilon_rarely_passes() -> None:
     """Both reviewers agree on all records, and the judge differs on a fifth of them."""
     random = np.random.default_rng(8)

@@ -111,6 +111,7 @@ class TestPublishedExamples:
 
 
 class TestDefinition:
+    @pytest.mark.slow
     @given(tables())
     def test_kappa_is_one_minus_the_share_of_the_expected_disagreement(self, confusion: Confusion) -> None:
         counts = np.array(counts_of(confusion))
@@ -151,6 +152,7 @@ class TestInterval:
         found = coefficient(table(counts, *SCALE))
         assert standard_error(found) == pytest.approx(sqrt(variance), rel=0.05)
 
+    @pytest.mark.slow
     @given(tables(), st.sampled_from(OF_A_TABLE))
     def test_interval_contains_the_value(
         self, confusion: Confusion, figure: Callable[[Confusion], Estimate]

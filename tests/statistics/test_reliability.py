@@ -98,6 +98,7 @@ class TestSymmetry:
     def test_ordinal_alpha_is_the_same_in_reverse_order(self, given_scores: Units) -> None:
         assert alpha(given_scores, "abc").value == pytest.approx(alpha(given_scores, "cba").value)
 
+    @pytest.mark.slow
     @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab")), min_size=1))
     def test_ordinal_alpha_of_two_scores_is_nominal_alpha(self, given_scores: list[tuple[str, str]]) -> None:
         found = Counter(tuple(sorted(pair)) for pair in given_scores)

@@ -60,6 +60,7 @@ def test_cells_without_names_are_one_group() -> None:
     assert grouped({(): (10, 5)}) == [0]
 
 
+@pytest.mark.slow
 def test_recipe_pools_cells_as_the_program_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few records may have the only cells without a rating, which others then represent."""
     monkeypatch.syspath_prepend(str(BASE_DIR / "docs" / "recipes"))

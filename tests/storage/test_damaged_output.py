@@ -59,6 +59,7 @@ class TestCommand:
     def _damaged(self, run: Run) -> None:
         remove_frames(-1)
 
+    @pytest.mark.slow
     def test_export_command_keeps_the_previous_file(self, tmp_path: Path, capsysbinary: Capture) -> None:
         target = tmp_path / "exported.jsonl"
         target.write_bytes(b"from yesterday")
@@ -84,6 +85,7 @@ class TestCommand:
         assert Import.objects.count() == imports
 
 
+@pytest.mark.slow
 class TestJob:
     def test_export_job_of_a_damaged_run_fails_and_publishes_nothing(
         self, run: Run, lea: User, as_lea: Client
@@ -199,6 +201,7 @@ class TestFinishedExport:
             answer = as_lea.get(place, headers={"Range": f"bytes={begin}-{end}"})
             assert answer.status_code == status
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("lost", ["the end", "everything"])
     def test_incomplete_receipt_is_reported(self, lost: str, export: Export, as_lea: Client) -> None:
         parts = export.parts.filter(kind="receipt")

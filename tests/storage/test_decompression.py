@@ -182,6 +182,7 @@ class TestImport:
         assert export_data(form=Form.DOCUMENT) == ARRAY
         assert export_data() == export_data(only_import=done) == LINES
 
+    @pytest.mark.slow
     def test_array_and_lines_of_the_same_records_are_unchanged(self) -> None:
         import_data(LINES)
         assert import_data(gzip.compress(ARRAY)).unchanged == 2

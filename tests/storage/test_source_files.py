@@ -112,6 +112,7 @@ class TestKeptFile:
         stored = kept(data, size)
         assert list(source_files.stored_chunks(stored)) == cut(data, size)
 
+    @pytest.mark.slow
     @examples(max_examples=12)
     @given(data=files)
     def test_stored_line_is_found_by_its_number(self, data: bytes) -> None:

@@ -28,6 +28,7 @@ def listed(source: Import) -> list[tuple[int, str, str]]:
 
 @pytest.mark.django_db
 class TestRanges:
+    @pytest.mark.slow
     def test_unchanged_file_is_one_range(self) -> None:
         data = file_of(*lines(40))
         import_data(data)
@@ -42,6 +43,7 @@ class TestRanges:
         assert first.chunks.count() > 2
         assert rows_of(import_data(data)) == [(1, 12, "unchanged")]
 
+    @pytest.mark.slow
     def test_range_ends_at_another_outcome(self) -> None:
         before = lines(6)
         import_data(file_of(*before))
@@ -70,6 +72,7 @@ class TestRanges:
             [row] = unchanged_ranges.ranges_of_record(record)
             assert unchanged_ranges.narrow_to_record(row, record).line == number
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("message", ["short", LONG], ids=["in one chunk", "in different chunks"])
     def test_repeated_line_of_a_record_is_rejected(self, message: str) -> None:
         before = lines(9, verification_message=message)
@@ -107,6 +110,7 @@ class TestRecordInRange:
         import_data(data)
         return import_data(file_of(b"", *lines(5)))
 
+    @pytest.mark.slow
     def test_decision_in_a_range_is_exported_with_its_import(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
         exported = export_data(only_import=again).split(b"\n")

@@ -217,6 +217,7 @@ def test_responses_match_the_access_table_have_security_headers_and_reading_writ
     assert seen == wanted
 
 
+@pytest.mark.slow
 def test_views_reject_other_methods(record: Evaluation, max: User) -> None:
     """Before a view does anything: with no more than the request."""
     for name, methods in ACCESS.items():

@@ -75,6 +75,7 @@ class TestRunNotification:
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
         assert notified_runs() == ["nightly"]
 
+    @pytest.mark.slow
     def test_webhook_is_notified_when_independent_reviews_complete_a_run(
         self, run: Run, ana: User, bo: User
     ) -> None:
@@ -105,6 +106,7 @@ class TestRunNotification:
         )
         assert notified_runs() == ["nightly"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("end", ["confirmed", "put back"])
     def test_webhook_is_notified_when_a_random_sample_is_confirmed_or_returned(
         self, end: str, ana: User
@@ -175,6 +177,7 @@ class TestRunNotification:
         assert not [query for query in queries if "webhook" in query["sql"] or "queue_filled" in query["sql"]]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
     @pytest.mark.slow

@@ -31,6 +31,7 @@ def silent(settings: Settings) -> Iterator[socket.socket]:
         yield listener
 
 
+@pytest.mark.slow
 def test_server_that_hangs_is_asked_once(silent: socket.socket) -> None:
     with MailServer() as server:
         reasons = {server.send("Subject", "Text", f"{name}@example.org") for name in ("ana", "bo", "cy")}

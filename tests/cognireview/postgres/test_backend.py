@@ -40,6 +40,7 @@ def test_check_of_an_idle_connection_sends_nothing() -> None:
     assert not statements.sent
 
 
+@pytest.mark.slow
 def test_check_of_a_closed_connection_raises() -> None:
     connection.ensure_connection()
     with psycopg.connect(connection.connection.info.dsn) as lost:

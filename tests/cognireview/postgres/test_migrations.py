@@ -17,6 +17,7 @@ from tests.support.waiting import PATIENCE
 _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_of_the_next', now())"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_previous_version_stays_ready_after_migration(client: Client) -> None:
     execute(_RECORD)
@@ -25,6 +26,7 @@ def test_previous_version_stays_ready_after_migration(client: Client) -> None:
     call_command("migrate", verbosity=0)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_database_of_another_version_is_reported_by_migrate() -> None:
     call_command("migrate", verbosity=0)

@@ -140,6 +140,7 @@ class TestWebRoleDenial:
     def test_web_role_cannot_bypass_append_only_rules(self, web: psycopg.Connection[Any]) -> None:
         assert [statement for statement in BYPASSES if not is_denied(web, statement)] == []
 
+    @pytest.mark.slow
     def test_web_role_cannot_forge_hash_chain(self, web: psycopg.Connection[Any]) -> None:
         """A temporary table of that name is passed over."""
         web.execute("CREATE TEMPORARY TABLE audit_seal (LIKE audit_seal)")

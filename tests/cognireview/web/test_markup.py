@@ -28,6 +28,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, min_size=1), VALUES)
 def test_filled_template_equals_that_of_django(values: list[Any], named: Any) -> None:
     template = "{} " * len(values) + "<{name}>"

@@ -116,6 +116,7 @@ class TestLife:
         with pytest.raises(IntegrityError, match="UPDATE is refused"), transaction.atomic():
             gold.ratings.update(verdict="Pass")
 
+    @pytest.mark.slow
     def test_set_survives_its_run(self, run: Run, other: Run, gold: GoldSet, max: User, lea: User) -> None:
         judged(other, [human for _, human in RATED], judge_llm_model="judge-2")
         Run.objects.filter(pk=run.pk).update(is_restricted=True)

@@ -25,6 +25,7 @@ class TestMeasurement:
         assert clarity.accuracy.value == pytest.approx(8 / 12)
         assert found.counts == (12, 12, 12, 12)
 
+    @pytest.mark.slow
     def test_other_judge_is_measured_on_the_responses_that_it_judged(self, other: Run, gold: GoldSet) -> None:
         judged(other, ["Pass"] * 9, judge_llm_model="judge-2")
         judged(other, ["Fail"], model_id="new")
@@ -38,6 +39,7 @@ class TestMeasurement:
         )
         assert measure(gold, JudgeScope(other, model="new")).figures == {}
 
+    @pytest.mark.slow
     def test_ratings_are_weighted_and_shared_among_records_of_a_response(
         self, run: Run, other: Run, rated: list[Evaluation]
     ) -> None:

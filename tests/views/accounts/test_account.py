@@ -88,6 +88,7 @@ class TestPassword:
         posted = {"old_password": PASSWORD, "new_password1": GOOD, "new_password2": GOOD} | values
         return client.post(reverse("password"), posted).status_code
 
+    @pytest.mark.slow
     def test_password_can_be_changed(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert self.change(client) == 302
@@ -101,6 +102,7 @@ class TestPassword:
         event = AuditEvent.objects.get(action="password changed")
         assert (event.actor, event.detail) == (ana, {"tokens": 0})
 
+    @pytest.mark.slow
     def test_password_page_offers_to_revoke_tokens(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert 'name="revoke_tokens"' not in client.get(reverse("password")).content.decode()
@@ -111,6 +113,7 @@ class TestPassword:
         self.change(client)
         assert api_tokens.authenticate(made.text)
 
+    @pytest.mark.slow
     def test_password_change_revokes_tokens_if_selected(self, client: Client, ana: User) -> None:
         made = [api_tokens.create(person=ana, scopes=["review"], actor=None) for _ in range(2)]
         client.force_login(ana)
@@ -174,6 +177,7 @@ class TestSessions:
         assert not any(map(self.is_signed_in, others))
         assert self.is_signed_in(browser)
 
+    @pytest.mark.slow
     def test_other_sessions_end_when_the_password_changes(self, ana: User) -> None:
         browser, other = self.sign_in(), self.sign_in()
         posted = {"old_password": PASSWORD, "new_password1": GOOD, "new_password2": GOOD}

@@ -117,6 +117,7 @@ class TestGuessing:
     def fail(self, client: Client, name: str, **headers: str) -> str:
         return text(client.post(reverse("login"), {"login": name, "password": "wrong"}, headers=headers))
 
+    @pytest.mark.slow
     def test_failed_login_message_hides_whether_account_exists(
         self, client: Client, ana: User, bo: User, eve: User
     ) -> None:
@@ -144,6 +145,7 @@ class TestGuessing:
             self.fail(client, name)
         assert len(hashed) == 2
 
+    @pytest.mark.slow
     def test_forged_addresses_do_not_evade_login_limit(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
@@ -154,6 +156,7 @@ class TestGuessing:
             )
         assert "Too many failed logins" in self.fail(client, "other", **{"X-Forwarded-For": "192.0.2.9"})
 
+    @pytest.mark.slow
     def test_login_limit_uses_address_from_trusted_proxy(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:

@@ -129,6 +129,7 @@ class TestPersonPage:
         posted = as_max_proven.post(reverse("deactivate", args=[max.pk]), follow=True)
         assert "max is the only admin. Make somebody else an admin first." in text(posted)
 
+    @pytest.mark.slow
     def test_lost_second_factor_can_be_reset(self, as_max_proven: Client, ana: User) -> None:
         TOTP.activate(ana, generate_totp_secret())
         posted = as_max_proven.post(reverse("reset-second-factor", args=[ana.pk]), follow=True)
@@ -252,6 +253,7 @@ class TestInvitation:
         assert "The e-mail could not be sent. The mail server closed the connection. Send" in page
         assert page.count("/join/") == 2 * 2
 
+    @pytest.mark.slow
     def test_renewed_link_replaces_the_pending_one(
         self, as_max_proven: Client, max: User, ana: User, settings: LazySettings
     ) -> None:

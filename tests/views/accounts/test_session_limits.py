@@ -139,6 +139,7 @@ class TestSessionLimits:
         assert as_ana.post(reverse("password"), posted).status_code == 302
         assert Session.objects.get().get_decoded()["began"] < clock.time() - 1000
 
+    @pytest.mark.slow
     def test_login_restarts_absolute_limit(self, as_ana: Client, ana: User, clock: Clock) -> None:
         clock.move(hours=9)
         as_ana.post(reverse("login"), {"login": "ana", "password": PASSWORD})

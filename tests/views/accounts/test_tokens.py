@@ -31,6 +31,7 @@ def test_reviewer_creates_a_token_for_themselves_only(as_ana: Client, max: User)
     assert "no-store" in created["Cache-Control"]
 
 
+@pytest.mark.slow
 def test_admin_creates_a_token_for_somebody_else(as_max: Client, ana: User) -> None:
     form = proven(as_max).get(reverse("add-token"), {"person": ana.pk}).context["form"]
     assert form["person"].value() == ana.pk

@@ -70,6 +70,7 @@ class TestCsv:
 
 
 class TestDecisions:
+    @pytest.mark.slow
     def test_decision_list_has_the_decisions_of_a_figure(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
@@ -81,6 +82,7 @@ class TestDecisions:
         assert [line[0][1].text for line in response.context["table"].lines] == ["Task 7 · o1"]
         assert f"/runs/{algebra.pk}/?status=done&amp;decided-by=ana" in page
 
+    @pytest.mark.slow
     def test_decision_list_has_pages_and_one_csv_file(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -125,6 +127,7 @@ class TestDecisions:
 
 
 class TestMyActivity:
+    @pytest.mark.slow
     def test_my_activity_shows_overturned_decisions(
         self, as_ana: Client, ana: User, bo: User, lea: User, algebra: Run
     ) -> None:

@@ -39,6 +39,7 @@ def test_open_escalations_of_the_run_are_listed_oldest_first(as_lea: Client, ana
     assert "Needs attention (2)" in text(response)
 
 
+@pytest.mark.slow
 def test_heading_names_questions_and_records_that_cannot_be_judged(
     as_lea: Client, ana: User, algebra: Run
 ) -> None:
@@ -52,6 +53,7 @@ def test_heading_names_questions_and_records_that_cannot_be_judged(
     assert ["has a question" in text(response), "can't judge this" in text(response)] == [True, True]
 
 
+@pytest.mark.slow
 def test_formulas_in_an_escalation_are_shown_to_lead_and_reviewer(
     as_lea: Client, as_ana: Client, ana: User, algebra: Run
 ) -> None:
@@ -61,6 +63,7 @@ def test_formulas_in_an_escalation_are_shown_to_lead_and_reviewer(
     assert formula in text(as_ana.get(url("recent", algebra)))
 
 
+@pytest.mark.slow
 def test_answered_escalation_leaves_the_list(as_lea: Client, ana: User, lea: User, algebra: Run) -> None:
     raised = asked(algebra, ana)
     form = {"which": raised.pk, "outcome": "returned", "answer": "It is."}
@@ -116,6 +119,7 @@ def test_answer_to_an_unknown_escalation_is_not_found(which: str, as_lea: Client
     assert as_lea.post(inbox(algebra), form).status_code == 404
 
 
+@pytest.mark.slow
 def test_items_of_one_kind_are_listed_in_pages(
     as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +186,7 @@ class TestFailedJobs:
         again = as_lea.post("/inbox/retry/", self.place(failed), follow=True)
         assert "This job is no longer listed as failed." in text(again)
 
+    @pytest.mark.slow
     def test_failed_import_is_for_people_who_import(self, as_lea: Client, as_max: Client) -> None:
         failed = ImportFactory.create(state=Import.State.FAILED, error="It broke.")
         assert rows(as_max.get("/inbox/")) == [failed]

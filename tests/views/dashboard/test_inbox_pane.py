@@ -124,11 +124,13 @@ class TestNextItem:
         assert "You're all caught up." in page
         assert f"Settled: {raised.evaluation.title}." in page
 
+    @pytest.mark.slow
     def test_invalid_answer_keeps_the_place(self, as_lea: Client, questions: list[Escalation]) -> None:
         response = as_lea.post(url("resolve-escalation", questions[0]), self.at(questions[0]))
         assert response.status_code == 422
         assert f'name="queue" value="inbox=question-{questions[0].pk}"' in text(response)
 
+    @pytest.mark.slow
     def test_decided_record_leads_to_the_next_item_instead_of_a_prefetched_record(
         self, as_lea: Client, questions: list[Escalation]
     ) -> None:
@@ -137,6 +139,7 @@ class TestNextItem:
         response = as_lea.post(url("submit", record), form, headers=HTMX)
         assert response["HX-Redirect"].startswith(url("evaluation", questions[1].evaluation))
 
+    @pytest.mark.slow
     def test_record_opened_from_the_inbox_prefetches_nothing(
         self, as_lea: Client, questions: list[Escalation]
     ) -> None:

@@ -17,6 +17,7 @@ from tests.support.pages import HTMX, csv_rows, text, url
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 class TestDashboard:
     def test_refresh_sends_the_figures_without_the_page(
         self, as_lea: Client, ana: User, algebra: Run

@@ -57,6 +57,7 @@ class TestPeriods:
         assert len(listed(as_lea, figure(response, "done_today").cell.url)) == 2
         assert as_lea.get(figure(response, "left").cell.url).status_code == 200
 
+    @pytest.mark.slow
     def test_dashboard_without_decisions_has_no_pace(self, as_lea: Client, algebra: Run) -> None:
         EvaluationFactory.create(run=algebra)
         response = as_lea.get(DESK)

@@ -43,6 +43,7 @@ def test_assigned_records_lead_to_their_lists(as_lea: Client, ana: User) -> None
     assert "with assigned to <strong>ana</strong>" in text(as_lea.get(address))
 
 
+@pytest.mark.slow
 def test_person_without_work_is_offered_records_that_nobody_has(as_lea: Client, ana: User, bo: User) -> None:
     run, busy, restricted = (
         RunFactory.create(name=name, is_restricted=name == "Secret") for name in ("Algebra", "Busy", "Secret")
@@ -74,6 +75,7 @@ def test_pace_counts_whole_days_before_today(as_lea: Client, ana: User) -> None:
     assert "Decisions are those of the 7 days before today (UTC)" in page
 
 
+@pytest.mark.slow
 def test_pace_counts_decisions_of_today_without_others(as_lea: Client, ana: User) -> None:
     run = RunFactory.create()
     first, second, third = evaluations(run, tasks=["1", "2", "3"])

@@ -91,6 +91,7 @@ class TestPage(OneConflict):
         assert reverse("conflicts", args=[run.pk]) in text(page)
 
 
+@pytest.mark.slow
 class TestSeveralConflicts:
     def test_page_escapes_text_of_a_file(self, as_lea: Client, ana: User) -> None:
         evil = "<img src=x onerror=alert(1)>"

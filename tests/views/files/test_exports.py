@@ -76,6 +76,7 @@ class TestExportRequest:
         assert sentence in text(response)
         assert not Export.objects.exists()
 
+    @pytest.mark.slow
     def test_export_form_offers_finished_imports_of_the_run(self, as_max: Client, run: Run) -> None:
         ImportFactory.create(file_name="elsewhere.jsonl")
         ImportFactory.create(run=run, file_name="failed.jsonl", state=Import.State.FAILED)
@@ -94,6 +95,7 @@ class TestExportRequest:
 
 
 class TestExportPage:
+    @pytest.mark.slow
     def test_export_page_polls_until_the_file_is_ready(self, as_max: Client, run: Run) -> None:
         export = ExportFactory.create(run=run)
         address = reverse("export-page", args=[export.pk])
@@ -112,6 +114,7 @@ class TestExportPage:
         assert 'max="4096" value="2048"' in page
         assert "2.0 KB of 4.0 KB read." in page
 
+    @pytest.mark.slow
     def test_export_page_shows_hash_and_links(self, as_max: Client, export: Export) -> None:
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
         assert hashlib.sha256(OUT).hexdigest() in page
@@ -147,6 +150,7 @@ class TestExportFile:
         assert response["Content-Length"] == str(len(OUT) - 10)
         assert response["Content-Range"] == f"bytes 10-{len(OUT) - 1}/{len(OUT)}"
 
+    @pytest.mark.slow
     def test_export_file_is_sent_whole_if_it_has_changed(self, as_max: Client, export: Export) -> None:
         address = reverse("export-file", args=[export.pk])
         begun = {"Range": "bytes=10-", "If-Range": '"another"'}
@@ -154,6 +158,7 @@ class TestExportFile:
         same = begun | {"If-Range": f'"{export.sha256}"'}
         assert as_max.get(address, headers=same).status_code == 206
 
+    @pytest.mark.slow
     def test_export_file_has_no_bytes_after_its_end(self, as_max: Client, export: Export) -> None:
         response = as_max.get(
             reverse("export-file", args=[export.pk]), headers={"Range": f"bytes={len(OUT)}-"}
@@ -161,6 +166,7 @@ class TestExportFile:
         assert response.status_code == 416
         assert response["Content-Range"] == f"bytes */{len(OUT)}"
 
+    @pytest.mark.slow
     def test_export_file_answers_head(self, as_max: Client, export: Export) -> None:
         response = as_max.head(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response)) == (200, b"")
@@ -212,6 +218,7 @@ class TestExportFile:
 
 
 class TestExportReceipt:
+    @pytest.mark.slow
     def test_export_receipt_describes_the_file(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-receipt", args=[export.pk]))
         assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl.receipt.json"'

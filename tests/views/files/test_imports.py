@@ -214,6 +214,7 @@ class TestDownloads:
         as_ana.force_login(lea)
         assert download in text(as_ana.get(address(source)))
 
+    @pytest.mark.slow
     def test_exceptions_download_has_every_line(self, as_ana: Client, max: User) -> None:
         imported(max, line("e-1"))
         source = imported(max, line("e-1"), b"no record")

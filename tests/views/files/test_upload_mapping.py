@@ -42,6 +42,7 @@ class TestPreview:
         assert not Run.objects.exists()
         assert not Import.objects.exists()
 
+    @pytest.mark.slow
     def test_upload_of_a_known_archive_shows_its_first_records(self, as_max: Client) -> None:
         sample = {"id": 1, "uuid": "u-1", "epoch": 1, "input": "Why?", "target": "So.", "scores": None}
         files = {"samples/1.json": json.dumps(sample).encode(), "header.json": b"{}"}
@@ -72,6 +73,7 @@ class TestPreview:
         address = reverse("upload-mapping", args=[Upload.objects.get().pk])
         assert as_max.get(address).status_code == 404
 
+    @pytest.mark.slow
     def test_page_belongs_to_the_author_of_the_upload(self, as_max: Client, address: str, lea: User) -> None:
         lea.groups.set(User.objects.get(username="max").groups.all())
         other = Client()

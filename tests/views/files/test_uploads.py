@@ -45,6 +45,7 @@ def address(as_max: Client) -> str:
 
 
 class TestUpload:
+    @pytest.mark.slow
     def test_tus_upload_redirects_to_its_import(self, as_max: Client, max: User) -> None:
         made = make(as_max, run="Algebra", strict="true")
         assert made.status_code == 201

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestDecisions:
+    @pytest.mark.slow
     def test_removed_criteria_are_counted_outside_the_confusion_table(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
@@ -28,6 +29,7 @@ class TestDecisions:
         [line] = as_lea.get(cell.url).context["table"].lines
         assert [one.text for _, one in line[1:4]] == ["No", "none", "none"]
 
+    @pytest.mark.slow
     def test_decision_list_has_pages_and_one_csv_file(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -41,6 +43,7 @@ class TestDecisions:
         assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
         assert len(csv_rows(as_lea.get(place("judge-decisions-csv", algebra, **query)))) == 3
 
+    @pytest.mark.slow
     def test_decision_list_finds_scores_that_were_changed_after_the_reveal(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
@@ -56,6 +59,7 @@ class TestDecisions:
         assert listed("any") == ["left", "adopted"]
         assert (listed("to judge"), listed("from judge")) == (["adopted"], ["left"])
 
+    @pytest.mark.slow
     def test_decision_list_finds_ratings_by_flag_reason_and_of_several_reviewers(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:

@@ -15,7 +15,7 @@ from reviews.views.judge import tables
 from tests.support.judge_pages import CLARITY, review, sections
 from tests.support.pages import csv_rows, text, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class TestErrorAnalysis:

@@ -84,6 +84,7 @@ class TestJudgePages:
         assert ratings(since=f"{today + timedelta(days=1)}") == 0
         assert ratings(until=f"{today - timedelta(days=1)}") == 0
 
+    @pytest.mark.slow
     def test_judge_page_reports_unknown_filter_values(self, as_lea: Client, algebra: Run) -> None:
         for query in (
             {"model": "nobody's"},
@@ -102,6 +103,7 @@ class TestJudgePages:
         assert text(response).count("The filter is ignored") == 2
 
 
+@pytest.mark.slow
 class TestJudgeVsHuman:
     @pytest.mark.slow
     def test_errors_page_separates_blind_and_assisted_ratings(

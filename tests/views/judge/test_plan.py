@@ -11,7 +11,7 @@ from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.population import stratum
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.support.independent_pages import SCORES, SECRET
 from tests.support.pages import HTMX, filled_in, text, url
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

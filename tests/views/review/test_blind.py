@@ -178,6 +178,7 @@ class TestHiddenScores:
             for name in ("line", "record-history"):
                 assert client.get(url(name, claimed)).status_code == 403
 
+    @pytest.mark.slow
     def test_form_opened_before_blind_review_is_rejected(
         self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:

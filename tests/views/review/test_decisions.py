@@ -11,7 +11,7 @@ from tests.support.factories import EvaluationFactory
 from tests.support.pages import HTMX, filled_in, form_of, text, url
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SCORES = {
     "clarity": {"score": "Yes", "justification": "Clear."},

@@ -35,6 +35,7 @@ class TestSaveDraft:
         assert kept["comments"] == "Hm."
         assert not {"version", "submission", "revision", "csrfmiddlewaretoken"} & kept.keys()
 
+    @pytest.mark.slow
     def test_draft_is_shown_in_any_browser(self, as_ana: Client, claimed: Evaluation, ana: User) -> None:
         save(
             as_ana,
@@ -56,6 +57,7 @@ class TestSaveDraft:
         assert "data-bound" not in shown
         assert not page.context["form"].shows_errors
 
+    @pytest.mark.slow
     def test_draft_of_another_reviewer_is_not_shown(
         self, as_ana: Client, claimed: Evaluation, bo: User, as_bo: Client
     ) -> None:
@@ -89,6 +91,7 @@ class TestSaveDraft:
         assert "Your claim expired at" in text(response)
         assert response["X-Draft-Revision"] == "1"
 
+    @pytest.mark.slow
     def test_draft_on_lost_claim_is_a_conflict_and_keeps_saved_draft(
         self, as_ana: Client, claimed: Evaluation, bo: User
     ) -> None:

@@ -7,7 +7,7 @@ from reviews.models import Escalation, Evaluation
 from tests.support.factories import EvaluationFactory
 from tests.support.pages import HTMX, form_of, text, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def chosen(page: str) -> list[str]:
     return re.findall(r'name="pane" value="(\w+)" checked', page)
 
 
+@pytest.mark.slow
 def test_evidence_panes_are_regions_and_one_is_selected(as_ana: Client) -> None:
     bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
     page = shown(as_ana, record())

@@ -80,6 +80,7 @@ class TestRecordHistory:
 
 
 class TestRestore:
+    @pytest.mark.slow
     def test_restore_creates_a_new_version(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record), follow=True)
         assert "Version 1 is current again, as version 3." in text(response)
@@ -87,6 +88,7 @@ class TestRestore:
         record.refresh_from_db()
         assert record.human_corrected_scores == SCORES
 
+    @pytest.mark.slow
     def test_restore_without_reason_keeps_the_form(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record, reason=" "))
         assert response.status_code == 422
@@ -102,6 +104,7 @@ class TestRestore:
         assert 'value="Mine was right."' in text(response)
         assert record.reviews.count() == 2
 
+    @pytest.mark.slow
     def test_restore_is_denied_for_reviewers_without_decision(
         self, as_bo: Client, record: Evaluation
     ) -> None:
@@ -116,6 +119,7 @@ class TestRestore:
     ) -> None:
         assert as_ana.post(url("restore", record), posted(record, restored=number)).status_code == 404
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "nonsense", [{"restored": "x"}, {"restored": "9" * 40}, {"version": ""}, {"submission": "1"}]
     )
@@ -124,6 +128,7 @@ class TestRestore:
     ) -> None:
         assert as_ana.post(url("restore", record), posted(record, **nonsense)).status_code == 422
 
+    @pytest.mark.slow
     def test_restore_is_not_offered_for_records_in_the_queue(
         self, as_ana: Client, record: Evaluation
     ) -> None:

@@ -66,6 +66,7 @@ class TestSubmit:
         assert "1 of your reviews is waiting for another reviewer." in page
         assert "You're done for now." in page
 
+    @pytest.mark.slow
     def test_independent_review_can_be_undone_in_recent_work(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review
     ) -> None:
@@ -83,6 +84,7 @@ class TestSubmit:
         assert "Your scores are kept as a draft." in text(response)
 
 
+@pytest.mark.slow
 class TestHiddenReviews:
     @pytest.mark.slow
     @pytest.mark.parametrize("who", ["bo", "lea"])

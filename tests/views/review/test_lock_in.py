@@ -14,7 +14,7 @@ from tests.support.pages import HTMX, filled_in, text, url
 from tests.support.rubrics import rubric_data
 from tests.support.work import decide, end_claim
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ def test_peek_shows_a_response_from_the_task_context(as_ana: Client, run: Run) -
     )
 
 
+@pytest.mark.slow
 def test_peek_shows_both_responses_of_a_comparison(as_ana: Client) -> None:
     record = import_question(prompt="Why?", responses=PAIR)
     Evaluation.objects.update(task_id="7")
@@ -74,6 +75,7 @@ def test_peek_shows_both_responses_of_a_comparison(as_ana: Client) -> None:
     assert "B: claude-3" in page
 
 
+@pytest.mark.slow
 def test_peek_is_limited_to_records_of_the_same_task_and_run(as_ana: Client, run: Run) -> None:
     record = make(run)
     for other in (make(run, task_id="8"), make(RunFactory.create()), make(run, task_id=None)):

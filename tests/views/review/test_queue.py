@@ -41,6 +41,7 @@ class TestClaim:
         assert as_ana.post(url("claim", record)).status_code == 303
         assert 'id="review-form"' in text(as_ana.get(url("evaluation", record)))
 
+    @pytest.mark.slow
     def test_record_claimed_by_another_is_read_only(self, as_bo: Client, claimed: Evaluation) -> None:
         page = text(as_bo.get(url("evaluation", claimed)))
         assert "ana is reviewing this (until" in page
@@ -72,6 +73,7 @@ class TestClaim:
     ) -> None:
         assert as_bo.post(url("release", claimed)).status_code == 403
 
+    @pytest.mark.slow
     def test_skip_shows_the_next_record(self, as_ana: Client, claimed: Evaluation) -> None:
         other = EvaluationFactory.create(run=claimed.run, task_id="8")
         assert as_ana.post(url("skip", claimed))["Location"] == url("evaluation", other)
@@ -108,6 +110,7 @@ class TestClaim:
         assert "View read-only" in page
         assert "Take over" not in page
 
+    @pytest.mark.slow
     def test_lead_can_take_over_a_claim(self, claimed: Evaluation, lea: User) -> None:
         as_lea = Client()
         as_lea.force_login(lea)
@@ -144,12 +147,14 @@ class TestQueue:
         assert "Start reviewing" not in page.partition("</main>")[0]
         assert "every 30s" not in page
 
+    @pytest.mark.slow
     def test_queue_page_leads_to_the_next_run_at_the_end(self, as_ana: Client, record: Evaluation) -> None:
         done = RunFactory.create(name="Done")
         assert "Next run" in text(as_ana.get(url("review", done)))
         assert "Next run" not in text(as_ana.get(url("review", record.run)))
         assert as_ana.get(reverse("start"))["Location"] == url("review", record.run)
 
+    @pytest.mark.slow
     def test_queue_page_offers_skipped_records(self, as_ana: Client, claimed: Evaluation) -> None:
         as_ana.post(url("skip", claimed))
         page = text(as_ana.get(url("review", claimed.run)))
@@ -158,6 +163,7 @@ class TestQueue:
         assert "Next run" not in page
         assert as_ana.post(url("unskip-all", claimed.run))["Location"] == url("evaluation", claimed)
 
+    @pytest.mark.slow
     def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, claimed: Evaluation) -> None:
         page = text(as_bo.get(url("review", claimed.run)))
         assert "Another reviewer has claimed the last record; it becomes available at" in page

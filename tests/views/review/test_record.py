@@ -173,6 +173,7 @@ class TestScreen:
         assert response.status_code == 200
         assert "150 more criteria than the form can show" in text(response)
 
+    @pytest.mark.slow
     def test_screen_query_count_is_constant(
         self,
         as_ana: Client,
@@ -185,6 +186,7 @@ class TestScreen:
             with django_assert_max_num_queries(19):
                 as_ana.get(url("evaluation", claimed))
 
+    @pytest.mark.slow
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:
         odd = line("e-1", aggregated_score=b'"P\\u0061ss"', cost=b"1.10")
         import_data(file_of(line("e-0"), odd))

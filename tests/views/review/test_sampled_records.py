@@ -13,7 +13,7 @@ from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.work import agree
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
 HIDDEN = "The reason is shown after you decide (some records are random samples)."

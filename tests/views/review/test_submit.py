@@ -26,6 +26,7 @@ def record(run: Run) -> Evaluation:
 
 
 class TestSubmit:
+    @pytest.mark.slow
     def test_submit_makes_the_decision_current_and_shows_the_next_record(
         self, as_ana: Client, claimed: Evaluation, ana: User
     ) -> None:
@@ -46,6 +47,7 @@ class TestSubmit:
         claimed.refresh_from_db()
         assert (claimed.human_review_status, claimed.human_reviewer_id) == ("Completed", "ana")
 
+    @pytest.mark.slow
     def test_submit_confirms_the_saved_verdict(self, as_ana: Client, claimed: Evaluation) -> None:
         response = as_ana.post(
             url("submit", claimed), form_of(claimed, criteria__1__score="Yes"), follow=True
@@ -53,6 +55,7 @@ class TestSubmit:
         assert "Task 7 · o1</a> submitted: Fail → Pass." in text(response)
         assert "All caught up" in text(response)
 
+    @pytest.mark.slow
     def test_submit_by_htmx_returns_the_next_screen(self, as_ana: Client, claimed: Evaluation) -> None:
         EvaluationFactory.create(run=claimed.run, task_id="7", model_id="o3")
         response = as_ana.post(url("submit", claimed), form_of(claimed), follow=True, headers=HTMX)
@@ -61,6 +64,7 @@ class TestSubmit:
         assert '<div id="messages" hx-swap-oob="beforeend">' in page
         assert "</a> submitted: " in page
 
+    @pytest.mark.slow
     def test_repeated_submit_is_one_review(self, as_ana: Client, claimed: Evaluation) -> None:
         form = form_of(claimed)
         for _ in range(2):
@@ -91,6 +95,7 @@ class TestSubmit:
         assert "No → Yes" in page
         assert "errorlist" not in page
 
+    @pytest.mark.slow
     def test_submit_after_another_decision_is_a_conflict_and_keeps_entries(
         self, as_ana: Client, claimed: Evaluation, bo: User
     ) -> None:
@@ -106,6 +111,7 @@ class TestSubmit:
         assert 'id="submit"' not in page
         assert Review.objects.get().reviewer == bo
 
+    @pytest.mark.slow
     def test_submit_on_record_claimed_by_another_is_a_conflict(
         self, as_bo: Client, claimed: Evaluation
     ) -> None:

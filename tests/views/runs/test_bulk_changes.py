@@ -76,6 +76,7 @@ class TestBulkChange:
         assert "Assigned 1 record to bo." in text(response)
         assert run.evaluations.get(assigned_to=bo).task_id == "2"
 
+    @pytest.mark.slow
     def test_bulk_change_can_be_undone(self, as_lea: Client, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
         change = bulk_changes.apply(
@@ -106,6 +107,7 @@ class TestBulkChange:
 
 
 class TestSplit:
+    @pytest.mark.slow
     def test_split_preview_shows_workload_and_shares(
         self, as_lea: Client, run: Run, ana: User, bo: User
     ) -> None:
@@ -147,6 +149,7 @@ class TestSplit:
         assert not BulkChange.objects.exists()
 
 
+@pytest.mark.slow
 def test_selected_records_are_changed_unless_all_are_chosen(as_lea: Client, run: Run, bo: User) -> None:
     one, _, three = evaluations(run, tasks=["1", "2", "3"])
     sent = {"kind": "due", "due": "2026-12-01", "record": [one.pk, three.pk]}
@@ -175,6 +178,7 @@ def test_applied_action_is_confirmed(
     assert sentence in text(as_lea.post(reverse("bulk-change", args=[run.pk]), sent, follow=True))
 
 
+@pytest.mark.slow
 def test_selected_decisions_are_spot_checked_one_by_one(as_lea: Client, run: Run, ana: User) -> None:
     first, waiting, second = evaluations(run, tasks=["1", "2", "3"])
     for record in (first, second):

@@ -71,6 +71,7 @@ def test_menu_is_right_in_each_process_after_each_change(
     assert all(menu != later for menu, later in pairwise(menus))
 
 
+@pytest.mark.slow
 def test_values_are_kept_after_decisions_but_not_while_records_wait_for_the_index(ana: User) -> None:
     def loads() -> int:
         with CaptureQueriesContext(connection) as queries:

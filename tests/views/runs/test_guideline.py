@@ -47,6 +47,7 @@ def test_unchanged_guideline_adds_no_version(as_lea: Client, run: Run) -> None:
     assert Guideline.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_removed_guideline_is_not_shown(as_lea: Client, as_ana: Client, ana: User, run: Run) -> None:
     saved(as_lea, run, "Check the sign.")
     record = EvaluationFactory.create(run=run)

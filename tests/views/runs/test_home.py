@@ -54,6 +54,7 @@ class TestRunList:
         assert reverse("claim-next", args=[waiting.pk]) in page
         assert reverse("claim-next", args=[done.pk]) not in page
 
+    @pytest.mark.slow
     def test_run_list_offers_export_with_permission(self, as_ana: Client, lea: User) -> None:
         export = f'action="{reverse("export", args=[EvaluationFactory.create().run.pk])}"'
         assert export not in text(as_ana.get(RUNS))
@@ -163,6 +164,7 @@ class TestRunFilters:
         run = RunFactory.create()
         assert self.names(as_ana, **query) == [run.name]
 
+    @pytest.mark.slow
     def test_own_work_says_when_assigned_records_are_due(self, as_ana: Client, ana: User) -> None:
         day = timezone.now().date() + timedelta(days=1)
         record = EvaluationFactory.create(assigned_to=ana, due_on=day)

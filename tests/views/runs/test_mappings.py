@@ -22,6 +22,7 @@ def send(client: Client, mapping: str = TOML, run: str = "evaluations") -> Any:
     return client.post(reverse("mappings"), {"run_name": run, "mapping": mapping}, follow=True)
 
 
+@pytest.mark.slow
 def test_mapped_run_imports_files_by_its_mapping(as_max: Client) -> None:
     page = text(send(as_max))
     assert "Mapping of evaluations saved." in page
@@ -61,6 +62,7 @@ def test_invalid_mapping_shows_all_errors(as_max: Client) -> None:
     assert not Run.objects.exists()
 
 
+@pytest.mark.slow
 def test_mapping_of_run_with_records_cannot_change(as_max: Client) -> None:
     import_data(file_of(line()))
     answer = send(as_max)
@@ -75,6 +77,7 @@ def test_initial_mapping_of_the_form_is_valid(as_max: Client) -> None:
     assert run_mapping(Run.objects.get())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
 def test_mappings_page_query_count_is_constant(
     as_max: Client, count: int, django_assert_num_queries: Any

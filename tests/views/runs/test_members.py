@@ -51,6 +51,7 @@ def test_restricted_run_is_marked_in_the_list_and_on_its_page(as_lea: Client, ru
     assert ["Members only" in text(as_lea.get(page)) for page in pages] == [True, True]
 
 
+@pytest.mark.slow
 def test_lead_restricts_and_opens_a_run(as_lea: Client, run: Run, ana: User) -> None:
     assert save(as_lea, run, "members", "ana", "lea").status_code == 302
     assert members_of(run) == ["ana", "lea"]
@@ -93,6 +94,7 @@ def test_concurrent_change_of_members_is_reported(
     assert members_of(run) == ["ana", "lea"]
 
 
+@pytest.mark.slow
 def test_member_without_role_stays_listed(as_lea: Client, run: Run, ana: User, lea: User) -> None:
     configure_members(run_id=run.pk, actor=None, members=["ana", "lea"])
     User.objects.filter(pk=ana.pk).update(is_active=False)

@@ -46,6 +46,7 @@ class TestButtons:
         assert shown["verdict-rule"] == "none"
         assert judged_by(run) == DEPTH
 
+    @pytest.mark.slow
     def test_moved_criterion_takes_its_scale_along(self, as_lea: Client, run: Run) -> None:
         changes = {
             f"criteria__1__scale__{name}": value

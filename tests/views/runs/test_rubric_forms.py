@@ -102,6 +102,7 @@ class TestFields:
         assert saved(as_lea, run, **entered).status_code == 302
         assert repr(judged_by(run).criteria[1].scale) == repr(scale)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "field", "sentence"),
         [
@@ -157,6 +158,7 @@ class TestFields:
             kept = fields_of(response)
             assert {name: kept[name] for name in renamed(changes)} == renamed(changes)
 
+    @pytest.mark.slow
     def test_problem_of_all_criteria_is_linked_to_their_heading(self, as_lea: Client, run: Run) -> None:
         response = saved(as_lea, run, criteria__1__name="depth")
         assert response.status_code == 422

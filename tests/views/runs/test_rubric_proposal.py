@@ -34,6 +34,7 @@ def test_run_page_shows_a_proposed_rubric_to_leads_only(as_lea: Client, ana: Use
     assert NOTICE not in run_page(as_lea, run)
 
 
+@pytest.mark.slow
 def test_run_without_an_inferred_rubric_has_no_notice(as_lea: Client) -> None:
     empty = RunFactory.create()
     assert NOTICE not in run_page(as_lea, empty)
@@ -60,6 +61,7 @@ def test_page_with_unsaved_entries_does_not_offer_to_confirm(as_lea: Client, run
     assert "Confirm rubric" not in text(as_lea.post(address, {"action": "add criteria"}))
 
 
+@pytest.mark.slow
 def test_rubric_extended_meanwhile_is_not_confirmed(as_lea: Client, run: Run) -> None:
     seen = run_rubric(run).fingerprint
     extend_rubric(run_id=run.pk, found=rubric_of("depth", "style"))

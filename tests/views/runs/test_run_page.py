@@ -107,6 +107,7 @@ def test_decision_is_shown_with_reviewer_and_verdict_change(as_ana: Client, run:
     assert "bo, " in page
 
 
+@pytest.mark.slow
 def test_row_is_shown_again_unless_its_run_record_or_reader_differs(
     as_ana: Client, as_lea: Client, run: Run, ana: User
 ) -> None:
@@ -228,6 +229,7 @@ class TestFilters:
         counts = [count for name in ("verdict", "reason", "verified") for _, count, _ in offered[name]]
         assert set(counts) == {None}
 
+    @pytest.mark.slow
     def test_text_of_the_search_field_becomes_the_address(self, as_ana: Client) -> None:
         import_data(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o")))
         run = Run.objects.get()

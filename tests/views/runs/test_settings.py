@@ -63,6 +63,7 @@ class TestSettingsPage:
 
 
 class TestToml:
+    @pytest.mark.slow
     def test_settings_page_shows_the_rubric_as_toml(self, as_lea: Client, run: Run) -> None:
         shown = as_lea.get(page_of(run)).context["toml_form"]["toml"].value()
         assert shown == format_rubric(DEPTH)
@@ -100,6 +101,7 @@ class TestToml:
         assert response.context["toml_form"]["toml"].value() == toml
         assert judged_by(run) == DEPTH
 
+    @pytest.mark.slow
     def test_concurrent_change_keeps_the_toml(self, as_lea: Client, run: Run) -> None:
         seen = filled_in(as_lea, run)["seen"]
         saved(as_lea, run, criteria__0__name="theirs")

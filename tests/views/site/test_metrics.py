@@ -148,6 +148,7 @@ class TestDatabaseMetrics:
 
 @pytest.mark.usefixtures("_open")
 class TestProcessMetrics:
+    @pytest.mark.slow
     def test_requests_are_counted_by_route_not_path(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         record = EvaluationFactory.create()
@@ -164,6 +165,7 @@ class TestProcessMetrics:
         assert value(after, "http_requests_total", route="none", method="GET", status="404") >= 1
         assert {dict(labels).get("method") for _, labels in after} <= {None, "GET", "POST", "other"}
 
+    @pytest.mark.slow
     def test_claims_decisions_and_conflicts_are_counted(
         self, client: Client, ana: User, bo: User, django_capture_on_commit_callbacks: Any
     ) -> None:

@@ -91,6 +91,7 @@ def test_navigation_counts_items_of_the_inbox_in_visible_runs(
     assert "Needs attention (2)" in as_lea.get("/inbox/").content.decode()
 
 
+@pytest.mark.slow
 def test_repeated_request_marks_the_place_of_its_own_page(as_max: Client) -> None:
     as_max.post(reverse("invite"), {"people": "eve@", "role": "reviewer"})
     confirmed = as_max.post(f"{reverse('reauthenticate')}?next={reverse('invite')}", {"password": PASSWORD})

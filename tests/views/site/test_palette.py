@@ -37,6 +37,7 @@ def test_search_finds_records_by_task_and_evaluation_id(as_ana: Client, words: s
     assert found(as_ana, words) == ["Task 5500 · o1"]
 
 
+@pytest.mark.slow
 def test_search_shows_nothing_of_runs_that_the_person_may_not_see(
     as_ana: Client, bo: User, max: User
 ) -> None:
@@ -45,6 +46,7 @@ def test_search_shows_nothing_of_runs_that_the_person_may_not_see(
     assert [found(as_ana, words) for words in ("Algebra", "5500", "eval_1", "")] == [[], [], [], []]
 
 
+@pytest.mark.slow
 def test_search_shows_people_to_leads_and_admins_only(
     client: Client, ana: User, bo: User, lea: User, max: User
 ) -> None:

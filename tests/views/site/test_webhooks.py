@@ -47,6 +47,7 @@ class TestWebhooksPage:
         assert reverse("webhooks") in text(as_max.get(reverse("runs")))
         assert reverse("webhooks") not in text(as_lea.get(reverse("runs")))
 
+    @pytest.mark.slow
     def test_webhooks_page_has_a_constant_number_of_queries(
         self,
         as_max: Client,
@@ -68,6 +69,7 @@ class TestWebhooksPage:
 
 
 class TestAddWebhook:
+    @pytest.mark.slow
     def test_adding_a_webhook_reauthenticates_and_shows_the_secret_once(
         self, as_max: Client, max: User
     ) -> None:
