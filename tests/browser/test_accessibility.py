@@ -22,9 +22,9 @@ ALL_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 # The rules whose result for an element depends on the width of the window.
 LAYOUT = {"runOnly": ["target-size", "scrollable-region-focusable"]}
-# The sights that are always checked. The style guide shows every component, and the run, the record and the
-# dashboard are the pages on which people work. Exhaustive tests check all others.
-USUAL = {"sign in", "run", "record, waiting", "dashboard", "style guide"}
+# The sights that are always checked. The style guide shows every component, and the record is the page on which
+# people work. Exhaustive tests check all others.
+USUAL = {"sign in", "record, waiting", "style guide"}
 # The looks to check them in. The dark one changes colours, and pages have those of the components.
 EVERYDAY = ("light", "dark")
 IN_THE_DARK = {"record, waiting", "style guide"}

@@ -106,6 +106,7 @@ def test_blind_draft_survives_reload_and_lock_in(blind: Page) -> None:
     label(blind, "Submit 2 changes")
 
 
+@pytest.mark.exhaustive
 def test_incomplete_or_failed_lock_in_changes_nothing(blind: Page) -> None:
     press(blind, "y", "a")
     expect(blind.get_by_role("group", name="rigour")).to_be_focused()

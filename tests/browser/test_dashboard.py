@@ -111,6 +111,7 @@ def test_question_mark_explains_a_figure(dashboard: Page) -> None:
     expect(dashboard.get_by_text("words a minute")).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_lead_draws_and_completes_spot_checks(dashboard: Page, ana: User) -> None:
     decide(EvaluationFactory.create(run=Run.objects.get()), ana)
     dashboard.get_by_role("region", name="Reviewers", exact=True).get_by_role("link", name="ana").click()

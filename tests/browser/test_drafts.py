@@ -58,6 +58,7 @@ def test_draft_is_saved_while_typing_survives_reload_and_can_be_discarded(screen
     assert not Draft.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_skip_waits_until_text_typed_during_a_save_is_saved(screen: Page) -> None:
     saves: list[Route] = []
     screen.route("**/draft/", lambda route: saves.append(route))  # noqa: PLW0108, Playwright takes no built-in method
@@ -88,6 +89,7 @@ def test_page_rendered_before_the_last_save_restores_the_draft(screen: Page) -> 
     expect(screen.get_by_label("Comment")).to_have_value("Saved while the page was made.")
 
 
+@pytest.mark.exhaustive
 def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
     # Not for the page alone: a request may outlive it.
     screen.context.route("**/draft/", lambda route: route.abort())
@@ -128,6 +130,7 @@ def test_draft_is_retried_after_server_errors(screen: Page) -> None:
     assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
 
 
+@pytest.mark.exhaustive
 def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: User) -> None:
     first = record("a-model")
     claims.release(evaluation_id=first.pk, actor=ana)
@@ -151,6 +154,7 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     heading(screen, "b-model")
 
 
+@pytest.mark.exhaustive
 def test_released_record_is_claimed_again_with_everything_entered(screen: Page, ana: User, lea: User) -> None:
     claims.release(evaluation_id=record("a-model").pk, actor=lea)
     press(screen, "c")
@@ -207,6 +211,7 @@ def test_draft_survives_expired_session_and_reload(screen: Page) -> None:
     assert not Review.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
     other = screen.context.new_page()
     other.goto(screen.url)

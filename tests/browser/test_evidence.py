@@ -78,6 +78,7 @@ def test_panes_open_one_at_a_time_by_click_and_key_and_differences_and_layout_ch
     differences_and_layout_change_on_request(screen)
 
 
+@pytest.mark.exhaustive
 def test_question_stays_at_the_top_and_is_opened_by_key(
     screen: Page, live_server: LiveServer, record: Evaluation
 ) -> None:
@@ -167,6 +168,7 @@ def test_panes_and_differences_work_without_scripts(
     context.close()
 
 
+@pytest.mark.exhaustive
 def test_other_records_are_peeked_at_by_keyboard(screen: Page, record: Evaluation) -> None:
     for model in ("other-1", "other-2"):
         answer = {"final_answer": rf"$\frac{{1}}{{3}}$ by {model}", "steps": MORE}

@@ -33,6 +33,7 @@ def test_count_links_to_its_records(judged: Page) -> None:
     expect(judged.get_by_role("rowheader", name="Task 7 · o1")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_printed_report_explains_undefined_values(judged: Page) -> None:
     judged.get_by_role("link", name="Judge accuracy").click()
     judged.get_by_role("link", name="Report").click()

@@ -68,6 +68,7 @@ def test_override_with_typed_reason_takes_four_keys_and_the_text(screen: Page, o
     assert review.causes == {}
 
 
+@pytest.mark.exhaustive
 def test_scoring_four_criteria_takes_five_keys_a_comment_two_and_skipping_one(screen: Page) -> None:
     run = record("a-model").run
     Run.objects.update(rubric=rubric_data(*SCORES))
@@ -92,6 +93,7 @@ def test_scoring_four_criteria_takes_five_keys_a_comment_two_and_skipping_one(sc
     assert words_of(saved(screen, "d-model")) == ["Yes", "No", "No", "Yes"]
 
 
+@pytest.mark.exhaustive
 def test_undo_takes_one_key_restores_the_scores_and_waits_for_a_running_submit(screen: Page) -> None:
     press(screen, "2", "n", "2", "a")
     saved(screen, "a-model")
@@ -146,6 +148,7 @@ def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets_
 # Keys while typing
 
 
+@pytest.mark.exhaustive
 def test_letters_start_no_text_and_in_text_fields_no_command(screen: Page) -> None:
     press(screen, "1", "p")
     screen.keyboard.type("low tilt b q z")
@@ -175,6 +178,7 @@ def test_letters_start_no_text_and_in_text_fields_no_command(screen: Page) -> No
 # Escalations
 
 
+@pytest.mark.exhaustive
 def test_escalating_takes_three_keys_requires_a_reason_and_can_be_withdrawn(screen: Page) -> None:
     EvaluationFactory.create(
         run=record("a-model").run, task_id="7", model_id="d-model", parsed_rubric_scores=SCORES
@@ -226,6 +230,7 @@ _WIDTHS_WITH_STRAY_STOP = """(text) => {
 }"""
 
 
+@pytest.mark.exhaustive
 def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pages(
     screen: Page, live_server: LiveServer
 ) -> None:
@@ -273,6 +278,7 @@ def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> No
     assert Skip.objects.count() == 1
 
 
+@pytest.mark.exhaustive
 def test_shortcuts_can_be_disabled(screen: Page, live_server: LiveServer) -> None:
     address = screen.url
     screen.goto(f"{live_server.url}/preferences/")

@@ -53,6 +53,7 @@ def test_question_is_answered_in_the_inbox(page: Page, live_server: LiveServer, 
     assert clicks.count == int(COUNTED["answer a question"])
 
 
+@pytest.mark.exhaustive
 def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
     page: Page, live_server: LiveServer, ana: User, lea: User
 ) -> None:

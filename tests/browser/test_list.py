@@ -72,6 +72,7 @@ def test_question_mark_shows_the_keys_of_lists_and_pages(listed: Page) -> None:
     expect(sheet).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_keys_move_through_the_list_and_the_back_button_finds_the_place_again(listed: Page) -> None:
     current = listed.locator("[data-row][aria-current] th")
     listed.keyboard.press("j")

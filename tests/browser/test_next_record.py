@@ -72,7 +72,7 @@ def test_next_record_is_painted_before_the_submit_completes(
 
 @pytest.mark.parametrize(
     "failure",
-    ["network", pytest.param("server", marks=pytest.mark.exhaustive), "refused"],
+    ["network", *(pytest.param(failure, marks=pytest.mark.exhaustive) for failure in ("server", "refused"))],
 )
 def test_failed_submit_brings_both_records_back_with_their_entries(screen: Page, failure: str) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
@@ -168,6 +168,7 @@ def test_record_on_the_screen_comes_next_after_an_undo(screen: Page) -> None:
     assert words_of(saved(screen, "b-model")) == ["Partial"] * 4
 
 
+@pytest.mark.exhaustive
 def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: User, bo: User) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
     spare = record("b-model")
@@ -179,6 +180,7 @@ def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: Use
     is_at(screen, "c-model")
 
 
+@pytest.mark.exhaustive
 def test_leaving_the_page_waits_for_the_submit_and_releases_two_prefetched_records_claimed_briefly(
     screen: Page, ana: User
 ) -> None:

@@ -40,6 +40,7 @@ def test_palette_runs_a_command_and_opens_a_record(screen: Page) -> None:
     expect(words).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_palette_offers_commands_of_a_record_only_where_there_is_one(
     screen: Page, live_server: LiveServer, algebra: Run
 ) -> None:

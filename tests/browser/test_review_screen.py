@@ -9,6 +9,7 @@ from tests.browser.screen import SCORES, heading, is_at, label, press, saved, sc
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.exhaustive
 def test_screen_fits_and_next_record_updates_title_address_and_focus_and_has_no_inline_style(
     screen: Page,
 ) -> None:

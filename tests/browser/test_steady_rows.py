@@ -107,6 +107,7 @@ def test_more_causes_follow_the_first_six_and_without_evidence_no_button_is_prim
     draft_is(screen, "saved")
 
 
+@pytest.mark.exhaustive
 def test_guideline_and_descriptions_are_one_key_away(page: Page, live_server: LiveServer, ana: User) -> None:
     described = Criterion("depth", description="How far it goes. " * 10)
     run = RunFactory.create(rubric=Rubric(criteria=(described,)).as_json())

@@ -75,6 +75,7 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
     is_untouched(screen, "b-model")
 
 
+@pytest.mark.exhaustive
 def test_key_between_swap_and_display_of_a_record_is_dropped(screen: Page) -> None:
     settle(screen)
     screen.evaluate(

@@ -88,6 +88,7 @@ def test_answer_under_way_when_the_connection_is_lost_leaves_the_warning(screen:
     expect(strip).to_contain_text("You're offline")
 
 
+@pytest.mark.exhaustive
 def test_session_is_renewed_in_another_tab_and_the_review_goes_on(screen: Page, ana: User, bo: User) -> None:
     press(screen, "y", "Escape")
     place = type_comment(screen, "Typed before.")

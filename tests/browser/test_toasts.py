@@ -46,7 +46,10 @@ def test_toasts_stack_and_undo_their_action_by_click_and_the_last_by_key(screen:
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (800, 700)])
+@pytest.mark.parametrize(
+    "size",
+    [(1280, 800), *(pytest.param(size, marks=pytest.mark.exhaustive) for size in ((1920, 1080), (800, 700)))],
+)
 def test_toasts_cover_nothing_of_the_record(screen: Page, size: tuple[int, int]) -> None:
     screen.set_viewport_size({"width": size[0], "height": size[1]})
     for command, model in (("s", "b-model"), ("a", "c-model")):

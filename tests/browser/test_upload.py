@@ -140,6 +140,7 @@ def test_upload_can_be_cancelled_paused_and_resumed(
     expect_import_of(page, large)
 
 
+@pytest.mark.exhaustive
 def test_refused_file_shows_the_reason_and_one_of_a_known_tool_waits_for_confirmation(
     page: Page, live_server: LiveServer, max: User, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_areas_are_documented_with_their_methods() -> None:
     }
 
 
+@pytest.mark.exhaustive
 def test_examples_print_what_the_page_says(live_server: LiveServer, max: User, tmp_path: Path) -> None:
     data = file_of(*(line(f"eval_{number}") for number in (1, 2, 3)), line(...))
     (tmp_path / "evaluations.jsonl").write_bytes(data)

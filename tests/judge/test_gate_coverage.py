@@ -13,8 +13,10 @@ REPLICATIONS = 40
     "gate",
     [
         of_pairs("kappa", BALANCED, each=5, n=200),
-        of_run("by task"),
-        pytest.param(of_run("flagged first"), marks=pytest.mark.exhaustive),
+        *(
+            pytest.param(of_run(order), marks=pytest.mark.exhaustive)
+            for order in ("by task", "flagged first")
+        ),
     ],
     ids=lambda gate: gate.name,
 )

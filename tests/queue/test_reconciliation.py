@@ -392,7 +392,7 @@ def test_every_kind_of_step_changes_something(called: None, ana: User, bo: User,
     check_webhook(history)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_numbers_add_up_during_and_after_a_check_with_known_answers(ana: User, bo: User, lea: User) -> None:
     history = History([ana, bo, lea])
     history.step("overlap", 0, 1)

@@ -60,7 +60,7 @@ class TestProbabilities:
                 assisted.evaluation_id: 1,
             }
 
-    @pytest.mark.slow
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("reviewed", [0, 0.5, 1], ids=["none", "half", "all"])
     def test_ratings_represent_all_records_if_a_larger_share_is_reduced(
         self, ana: User, reviewed: float

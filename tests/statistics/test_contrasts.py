@@ -35,7 +35,7 @@ def drifted(random: np.random.Generator) -> ClusterTotals:
 TERMS = (Term(1, 6, 7), Term(-1, 4, 5), Term(-1, 2, 3), Term(1, 0, 1))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_interval_of_a_difference_in_differences_covers_the_truth() -> None:
     random = np.random.default_rng(17)
     found = [contrast(drifted(random), TERMS) for _ in range(REPLICATIONS)]

@@ -107,7 +107,7 @@ class TestLists:
         assert self.shown(work.ana, places) == places | {"runs"}
 
     @pytest.mark.parametrize("is_rest", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-    @pytest.mark.parametrize("who", ["ana", "lea"])
+    @pytest.mark.parametrize("who", ["ana", pytest.param("lea", marks=pytest.mark.exhaustive)])
     def test_lists_do_not_show_a_hidden_run(self, who: str, is_rest: bool, work: Work) -> None:
         restrict(work.run.evaluations.all()[0], User.objects.get(username="bo"))
         places = self.places(work.run, who, is_rest=is_rest)

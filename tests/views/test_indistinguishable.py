@@ -372,8 +372,9 @@ def world(max: User, bo: User) -> World:
     return World(max, bo)
 
 
-@pytest.mark.parametrize("is_rest", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("who", ["ana", pytest.param("lea", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("is_rest", [False, True])
+@pytest.mark.parametrize("who", ["ana", "lea"])
 def test_no_response_depends_on_hidden_values(
     who: str, is_rest: bool, world: World, request: pytest.FixtureRequest
 ) -> None:

@@ -120,7 +120,9 @@ def records(bo: User, lea: User) -> dict[str, Evaluation]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["ana", "bo", "lea"])
+@pytest.mark.parametrize(
+    "who", ["ana", *(pytest.param(who, marks=pytest.mark.exhaustive) for who in ("bo", "lea"))]
+)
 def test_denied_action_shows_the_sentence_of_the_page(
     who: str,
     records: dict[str, Evaluation],

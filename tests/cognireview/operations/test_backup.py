@@ -173,6 +173,7 @@ class TestBackup:
         assert (tmp_path / "pipe").is_fifo()
         assert (tmp_path / "link").is_symlink()
 
+    @pytest.mark.exhaustive
     def test_backup_can_be_written_to_standard_output(self, source: Path, tmp_path: Path) -> None:
         with (tmp_path / "it").open("wb") as file:
             assert manage_py_into(file, source, "backup", "-").returncode == 0
@@ -252,6 +253,7 @@ class TestInvalidBackup:
             (tmp_path / "it").write_bytes(whole[:-cut])
             assert "its end is missing" in refused("restore", "--replace", str(tmp_path / "it"))
 
+    @pytest.mark.exhaustive
     def test_restore_rejects_backup_with_flipped_bit(
         self, refused: Callable[..., str], file: Path, tmp_path: Path
     ) -> None:

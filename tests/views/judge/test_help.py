@@ -45,7 +45,7 @@ def explained(context: Any) -> Iterator[tuple[str, str]]:
             yield from ((column.title, column.help) for column in table.columns)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_help_has_two_plain_sentences_and_each_mark_leads_to_a_list_of_records(
     as_lea: Client, run: Run
 ) -> None:

@@ -313,7 +313,7 @@ def places(record: Evaluation) -> Iterator[str]:
                 yield re.sub(r"\d+", str(source.pk), path)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_hostile_record_texts_are_escaped_on_pages_and_in_files(
     happened: list[tuple[str, str]], record: Evaluation, as_max: Client
 ) -> None:
