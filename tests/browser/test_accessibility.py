@@ -143,9 +143,9 @@ def violations_and_overflow(page: Page, size: ViewportSize, rules: dict[str, Any
 def cases() -> Iterator[Any]:
     """Return each sight with the looks to check it in. Only the usual ones, in everyday looks, always run.
 
-    Exhaustive tests check the other looks of these, all of the sights of leads, and one, in turn, of each other
-    address. A further sight of an address is checked in the light look: the style guide has its components in
-    all looks.
+    Exhaustive tests check the other looks of these, all of the sights of leads, and one, in turn, of each
+    other address. A further sight of an address is checked in the light look: the style guide has its
+    components in all looks.
     """
     in_turn = cycle(look for look in LOOKS if look not in EVERYDAY)
     seen = {SIGHTS[name].address for name in USUAL | OF_LEADS}
