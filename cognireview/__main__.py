@@ -12,7 +12,6 @@ _NEEDS_EXTRA = "The MCP server needs further packages: pip install 'cognireview[
 
 
 def main() -> None:
-    """Run the command in `sys.argv`."""
     if sys.argv[1:2] == ["up"]:
         if all(map(_is_valid, sys.argv[2:])):
             sys.stderr.write("cognireview: Loading the program...\n")

@@ -116,7 +116,6 @@ def _help_of(command: str) -> str:
 
 
 def main() -> None:
-    """Run the command in `sys.argv`."""
     run(_execute, needs_database=_needs_database(sys.argv[1:]))
 
 

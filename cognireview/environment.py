@@ -285,7 +285,6 @@ FIELDS: Mapping[str, Any] = {field.name: field for field in dataclasses.fields(E
 
 
 def variable_name(name: str) -> str:
-    """Return the environment variable of a setting."""
     return FIELDS[name].metadata["variable"] or PREFIX + name.upper()
 
 

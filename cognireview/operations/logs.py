@@ -64,7 +64,6 @@ class RequestMiddleware:
 
 
 def set_user(user_id: int | None) -> None:
-    """Set the user of the current request, if there is one."""
     if current := _current.get():
         current.user_id = user_id
 

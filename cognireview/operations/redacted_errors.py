@@ -24,7 +24,6 @@ def describe(error: BaseException) -> str:
 
 
 def format_traceback(error: BaseException) -> str:
-    """Return the traceback of an error and its causes."""
     trace = TracebackException.from_exception(error)
     _clean(trace, error)
     return "".join(trace.format()).rstrip("\n")

@@ -99,7 +99,6 @@ def connection_settings(data_dir: Path) -> dict[str, Any]:
 
 
 def cluster_dir(data_dir: Path) -> Path:
-    """Return the folder of the database cluster."""
     return data_dir / "postgres"
 
 

@@ -41,7 +41,6 @@ def join_html(parts: Iterable[SafeString], separator: object = "") -> SafeString
 
 
 def split_html(html: SafeString, mark: SafeString) -> tuple[SafeString, ...]:
-    """Split HTML at each mark."""
     return tuple(map(SafeString, html.split(mark)))
 
 

@@ -56,8 +56,6 @@ class TokenError(Exception):
 
 
 class NewToken(NamedTuple):
-    """A token that was just created."""
-
     token: ApiToken
     #: The secret that programs send. Not stored.
     text: str

@@ -26,8 +26,6 @@ _INVALID = "This link was used or withdrawn, or has expired."
 
 
 class NewLink(NamedTuple):
-    """A link that was just created."""
-
     link: OneTimeLink
     #: The secret part of the address. Not stored.
     token: str
@@ -111,7 +109,6 @@ def withdraw(*, link_id: int, actor: User) -> None:
 
 
 def find_pending(token: str, purpose: str) -> OneTimeLink | None:
-    """Return the pending link with this token, or None."""
     return pending().filter(token_hash=hash_token(token), purpose=purpose).first()
 
 

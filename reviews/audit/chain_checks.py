@@ -67,7 +67,6 @@ def run_check(check_id: int) -> None:
 
 @transaction.atomic
 def finish_check(*, check_id: int, head: Head, problems: Sequence[str]) -> None:
-    """Record the result of a check."""
     check = ChainCheck.objects.get(pk=check_id)
     check.finished_at, check.error = timezone.now(), ""
     check.events, check.head = head.position, str(head)
@@ -85,7 +84,6 @@ def finish_check(*, check_id: int, head: Head, problems: Sequence[str]) -> None:
 
 @transaction.atomic
 def fail_check(*, check_id: int, error: str) -> None:
-    """Record why a check did not finish."""
     check = ChainCheck.objects.get(pk=check_id)
     check.finished_at, check.error = timezone.now(), error
     check.save()

@@ -68,7 +68,6 @@ class ConflictComparison:
 
 @prepared_statements()
 def count_open(run: Run) -> int:
-    """Count the open conflicts of a run."""
     return int(fetch_value(_COUNT_OPEN, [run.pk]))
 
 

@@ -108,8 +108,6 @@ class TimelineEntry:
 
 
 class TimelinePage(NamedTuple):
-    """A page of the history."""
-
     entries: list[TimelineEntry]
     #: The cursor of the next page; empty on the last page.
     next_after: str

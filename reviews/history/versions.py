@@ -25,8 +25,6 @@ class ScoreChange(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version of a decision."""
-
     review: Review
     state: ReviewState
     #: The verdict of its scores; empty if they have none.
@@ -93,7 +91,6 @@ def _before(review: Review, reviews: list[Review]) -> Review | None:
 
 
 def review_state(evaluation: Evaluation, review: Review) -> ReviewState:
-    """Return the state of a version."""
     if review.pk == evaluation.review_id:
         return "outdated" if evaluation.is_outdated else "current"
     if hasattr(review, "withdrawal"):

@@ -41,8 +41,6 @@ class Item:
 
 
 class Group(NamedTuple):
-    """The items of one kind."""
-
     kind: Kind
     items: list[Item]
     total: int
@@ -62,12 +60,10 @@ class Inbox:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The number of items of each kind."""
         return _count(self.person, self.run).of_kinds
 
     @property
     def total(self) -> int:
-        """The number of items."""
         return sum(self.counts.values())
 
     def groups(self, size: int | None = None) -> list[Group]:

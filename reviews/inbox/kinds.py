@@ -24,8 +24,6 @@ _LARGE = [f"evaluation__{column}" for column in LARGE_COLUMNS]
 
 
 class Kind(NamedTuple):
-    """A kind of items."""
-
     #: The name in addresses.
     name: str
     #: The heading of the group; neighbouring kinds with the same heading are one group.

@@ -78,13 +78,11 @@ def section_parts(section: Section) -> Iterator[RenderableType]:
 
 
 def comparison_parts(found: PairedComparison, scope: JudgeScope, other: Run) -> Iterator[RenderableType]:
-    """Yield a comparison with another run."""
     yield from section_parts(compare.run_section(found, _filters(scope), other))
     yield sentences([f"{found.different:,} of {found.responses:,} common responses have different verdicts."])
 
 
 def drift_parts(found: Drift, scope: JudgeScope, other: Run) -> Iterator[RenderableType]:
-    """Yield the shift of a judge since another run."""
     for section in drift.shift_sections(found, _filters(scope), other):
         yield from section_parts(section)
 
@@ -104,7 +102,6 @@ def history_parts(found: History, scope: JudgeScope) -> Iterator[RenderableType]
 
 
 def plan_parts(plan: JudgePlan) -> Iterator[RenderableType]:
-    """Yield the blind reviews of a plan."""
     section = plan_section(plan)
     yield from section_parts(section)
     if plan.cells:
@@ -112,7 +109,6 @@ def plan_parts(plan: JudgePlan) -> Iterator[RenderableType]:
 
 
 def gold_parts(found: GoldMeasurement) -> Iterator[RenderableType]:
-    """Yield a judge against a gold set."""
     yield heading(f"Judge of {found.scope.run.name!r} against the gold set {found.gold_set.name!r}")
     for basis, figures in found.figures.items():
         yield from table_parts(judge_tables.figures_table("", gold.TITLES[basis], figures))

@@ -30,8 +30,6 @@ class DayField(forms.DateField):
 
 
 class WholeNumberField(forms.IntegerField):
-    """A whole number from `min_value` to `max_value`."""
-
     def __init__(self, *, min_value: int, max_value: int, **options: Any) -> None:
         sentence = f"Enter a whole number from {min_value:,} to {max_value:,}."
         messages = dict.fromkeys(("invalid", "min_value", "max_value"), sentence)

@@ -20,8 +20,6 @@ Value = str | int | float | None
 
 
 class Column(NamedTuple):
-    """A column of a table."""
-
     #: The header in a CSV file.
     name: str
     #: The header on a page.
@@ -49,8 +47,6 @@ def text_columns(**titles: str) -> list[Column]:
 
 
 class Cell(NamedTuple):
-    """A cell of a table."""
-
     #: The text on a page.
     text: str
     #: The value in a CSV file.
@@ -85,8 +81,6 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of figures."""
-
     #: The name in URLs.
     name: str
     title: str
@@ -120,8 +114,6 @@ class Table(NamedTuple):
 
 
 class LinkedTable(NamedTuple):
-    """A table with a link to its CSV file."""
-
     table: Table
     #: Empty if the reader may not download the file.
     csv_url: str
@@ -136,7 +128,6 @@ class Tab(NamedTuple):
 
 
 def without_columns(table: Table, *left_out: str) -> Table:
-    """Return the table without the columns of these names."""
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
     columns = [table.columns[place] for place in places]
     rows = [[row[place] for place in places] for row in table.rows]

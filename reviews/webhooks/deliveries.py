@@ -109,7 +109,6 @@ def remove_webhook(*, webhook: Webhook, actor: User) -> None:
 
 @transaction.atomic
 def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
-    """Enqueue a test message."""
     delivery = _enqueue(webhook, TEST, webhook.run, {"run": webhook.run.name if webhook.run else None})
     audit_events.record("webhook tested", actor=actor, run=webhook.run, webhook=webhook.pk)
     return delivery
@@ -151,7 +150,6 @@ def _webhooks_for(event: str, run: Run | None) -> list[Webhook]:
 
 
 def _emptied_at(run: Run) -> datetime:
-    """Return when the last record left the queue."""
     events = AuditEvent.objects.filter(run=run, action__in=_EMPTYING).order_by("-pk")
     return events.values_list("at", flat=True).first() or timezone.now()
 
@@ -302,7 +300,6 @@ def active_webhooks() -> QuerySet[Webhook]:
 
 
 def latest_deliveries(webhooks: Iterable[Webhook]) -> dict[int, WebhookDelivery]:
-    """Return the newest delivery of each webhook, by the webhook's key."""
     newest = WebhookDelivery.objects.filter(webhook__in=webhooks).order_by("webhook", "-pk")
     return {delivery.webhook_id: delivery for delivery in newest.distinct("webhook")}
 

@@ -1,5 +1,3 @@
-"""`manage.py add_user NAME --role ROLE`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

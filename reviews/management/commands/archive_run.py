@@ -1,5 +1,3 @@
-"""`manage.py archive_run NAME...`."""
-
 import argparse
 from typing import Any
 

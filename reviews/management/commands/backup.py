@@ -1,5 +1,3 @@
-"""`manage.py backup FILE`."""
-
 import argparse
 from pathlib import Path
 from typing import Any

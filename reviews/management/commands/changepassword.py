@@ -1,5 +1,3 @@
-"""`manage.py changepassword NAME`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

@@ -1,5 +1,3 @@
-"""`manage.py create_token NAME --scope import,export,configure,review,read [--days N]`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

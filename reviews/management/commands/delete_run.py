@@ -1,5 +1,3 @@
-"""`manage.py delete_run NAME`."""
-
 import argparse
 from typing import Any
 

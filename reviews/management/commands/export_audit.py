@@ -1,5 +1,3 @@
-"""`manage.py export_audit`."""
-
 import argparse
 from typing import Any
 

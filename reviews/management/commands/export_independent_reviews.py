@@ -1,5 +1,3 @@
-"""`manage.py export_independent_reviews RUN`."""
-
 import argparse
 from typing import Any
 

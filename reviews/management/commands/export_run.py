@@ -1,5 +1,3 @@
-"""`manage.py export_run RUN`."""
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py gold_sets list | freeze | measure | export | import | rename | delete`."""
-
 import json
 from typing import Any
 

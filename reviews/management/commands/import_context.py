@@ -1,5 +1,3 @@
-"""`manage.py import_context FILE`."""
-
 import argparse
 import json
 import sys

@@ -1,5 +1,3 @@
-"""`manage.py import_run FILE...`."""
-
 import argparse
 import json
 import os

@@ -1,5 +1,3 @@
-"""`manage.py judge_data RUN`."""
-
 import argparse
 from typing import Any
 

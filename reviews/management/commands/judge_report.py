@@ -1,5 +1,3 @@
-"""`manage.py judge_report RUN`."""
-
 import argparse
 import json
 import sys
@@ -92,7 +90,6 @@ class Command(BaseCommand):
             sys.exit(status)
 
     def _print_instead(self, name: str, run: Run, options: dict[str, Any]) -> None:
-        """Print another document than the report."""
         if options["require"] or options["csv"]:
             raise CommandError(f"--{name} cannot be combined with --require or --csv.", returncode=2)
         others = [] if options[name] is True else [find_run(options[name])]

@@ -1,5 +1,3 @@
-"""`manage.py known_answers RUN [--start COUNT | --end] [--lead NAME] [--json]`."""
-
 import json
 from typing import Any
 

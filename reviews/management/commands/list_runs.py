@@ -1,5 +1,3 @@
-"""`manage.py list_runs`."""
-
 import argparse
 import json
 from typing import Any
@@ -12,8 +10,6 @@ from reviews.queue.progress import all_progress
 
 
 class Command(BaseCommand):
-    """Prints a line per run, newest first; with `--json` one JSON list."""
-
     help = "List the runs with their records and progress, newest first. Archived runs only with --archived."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

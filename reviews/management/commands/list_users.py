@@ -1,5 +1,3 @@
-"""`manage.py list_users`."""
-
 import argparse
 import json
 from typing import Any
@@ -12,8 +10,6 @@ from reviews.management.columns import columns
 
 
 class Command(BaseCommand):
-    """Prints a line per account by username; with `--json` one JSON list."""
-
     help = "List the accounts with role, state, second factor and last activity."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

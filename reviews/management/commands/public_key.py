@@ -1,5 +1,3 @@
-"""`manage.py public_key`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

@@ -1,5 +1,3 @@
-"""`manage.py rename_run NAME NEW_NAME`."""
-
 import argparse
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py repair_import IMPORT FILE`."""
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py reread_run RUN --map MAPPING`."""
-
 import argparse
 import json
 from dataclasses import asdict

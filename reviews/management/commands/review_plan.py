@@ -1,5 +1,3 @@
-"""`manage.py review_plan RUN [--target POINTS] [--serve | --stop]`."""
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py rotate_keys`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError

@@ -1,5 +1,3 @@
-"""`manage.py run_members RUN [--set NAME ... | --everybody]`."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

@@ -1,5 +1,3 @@
-"""`manage.py run_settings RUN [--claim-minutes N] [--due-on DAY] [--blind-share SHARE] ...`."""
-
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
@@ -110,7 +108,6 @@ def _settings(run: Run) -> dict[str, Any]:
 
 @transaction.atomic
 def _configure(run: Run, given: dict[str, Any]) -> Run:
-    """Change the given settings only."""
     queue = QueueSettings(**{one.name: getattr(run, one.name) for one in fields(QueueSettings)})
     sampling = sampling_settings.current_settings(run)
     of_queue = {name: value for name, value in given.items() if hasattr(queue, name)}

@@ -1,5 +1,3 @@
-"""`manage.py serve`."""
-
 from argparse import ArgumentTypeError
 from ipaddress import ip_address
 from typing import Any

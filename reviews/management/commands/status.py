@@ -1,5 +1,3 @@
-"""`manage.py status`."""
-
 import argparse
 import json
 import sys
@@ -17,8 +15,6 @@ from reviews.management.columns import columns
 
 
 class Command(BaseCommand):
-    """Prints checks, services, queue and storage; with `--json` one JSON object."""
-
     help = (
         "Show the state of the site: services, job workers, queue, version, storage and last backup. "
         "Exit status: 0 in order, 1 something needs attention, 2 the database cannot be reached."

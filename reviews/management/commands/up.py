@@ -1,5 +1,3 @@
-"""`manage.py up`."""
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py verify_audit`."""
-
 import argparse
 import sys
 from pathlib import Path

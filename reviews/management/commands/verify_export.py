@@ -1,5 +1,3 @@
-"""`manage.py verify_export ORIGINAL... EXPORTED`."""
-
 import argparse
 import re
 import sys

@@ -1,5 +1,3 @@
-"""`manage.py verify_runs [NAME ...]`."""
-
 import argparse
 import json
 import sys

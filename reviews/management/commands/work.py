@@ -1,5 +1,3 @@
-"""`manage.py work`."""
-
 from pathlib import Path
 from typing import Any
 

@@ -229,8 +229,6 @@ class PasswordForm(forms.Form):
 
 
 class NewAccountForm(PasswordForm):
-    """Username and password of a new person."""
-
     username = forms.CharField(
         label="Username",
         max_length=usernames.LONGEST,

@@ -52,8 +52,6 @@ def admin_action_on_person(
 
 
 class SearchForm(forms.Form):
-    """The people to list."""
-
     q = forms.CharField(
         required=False,
         label="Name, username or e-mail",

@@ -25,8 +25,6 @@ _PAGE_SIZE = 50
 
 
 class TokenForm(forms.Form):
-    """The owner, purpose, scopes and validity of a new token."""
-
     person = forms.ModelChoiceField(
         User.objects.none(), label="Acts as", empty_label=None, widget=forms.Select(attrs={"class": "input"})
     )

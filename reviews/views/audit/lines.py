@@ -16,16 +16,12 @@ PROGRAM = "CogniReview"
 
 
 class Part(NamedTuple):
-    """A part of a sentence."""
-
     text: str
     #: The target of a link; may be empty.
     url: str = ""
 
 
 class EventLine(NamedTuple):
-    """An event on the page of the audit log."""
-
     event: AuditEvent
     sentence: Sequence[Part]
     differences: Sequence[Difference]

@@ -54,8 +54,6 @@ class DashboardFilterForm(forms.Form):
 
 @dataclass(frozen=True)
 class DashboardFilters:
-    """The chosen work with its form."""
-
     selection: WorkSelection
     form: DashboardFilterForm
     #: The chosen filters as query parameters.

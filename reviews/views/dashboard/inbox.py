@@ -28,8 +28,6 @@ from reviews.views.dashboard.inbox_pane import pane_context
 
 
 class AnswerForm(forms.Form):
-    """A lead's answer to a question."""
-
     outcome = forms.ChoiceField(
         choices=[("returned", "back to the queue"), ("closed", "closed")],
         error_messages={"required": "Choose an outcome."},
@@ -98,7 +96,6 @@ def _pane(
 
 
 def _row(item: Item, answered: tuple[Escalation, AnswerForm] | None = None) -> dict[str, Any]:
-    """Return the variables of a row of the list."""
     raised, form = answered or (None, AnswerForm())
     is_answered = item.kind.name == "question" and item.row == raised
     return {

@@ -47,7 +47,6 @@ class KeyFigure(NamedTuple):
 
 
 def key_figures(scope: DashboardFilters) -> list[KeyFigure]:
-    """Return the row of figures."""
     before = scope.selection.before
     return [*_progress(scope), *_quality(scope, before)]
 

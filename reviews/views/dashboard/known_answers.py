@@ -27,8 +27,6 @@ _ANSWERS = BY_NAME["answer"]
 
 
 class StartForm(forms.Form):
-    """How many records to draw."""
-
     use_required_attribute = False
 
     count = WholeNumberField(
@@ -64,7 +62,6 @@ def known_answers(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _state(request: Request, run: Run) -> dict[str, object]:
-    """Return the context about the checks of a run."""
     running = running_check(run)
     is_own = running is not None and running.started_by_id == request.user.pk
     inbox = Inbox(request.user, run)

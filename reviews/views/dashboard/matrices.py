@@ -23,8 +23,6 @@ _EMPTY = Cell("")
 
 
 class Shaded(NamedTuple):
-    """A cell with its shade."""
-
     cell: Cell
     #: From 1 for the palest; 0 for none.
     shade: int = 0
@@ -40,8 +38,6 @@ class MatrixRow(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A matrix with a header in each row and column."""
-
     #: The name in URLs.
     name: str
     title: str
@@ -109,7 +105,6 @@ def _overrides(overrides: CriterionOverrides, scope: DashboardFilters) -> Shaded
 
 
 def _rate(part: int, whole: int) -> int:
-    """Return a share in percent."""
     return int(rounded(100 * part / whole))
 
 

@@ -191,8 +191,6 @@ def _reasons_of(reviewer: User, scope: DashboardFilters) -> list[tuple[str, str]
 
 
 class _DecisionQuery(NamedTuple):
-    """The decisions to list."""
-
     #: The filters. Without a reviewer, decisions of all reviewers are listed.
     scope: DashboardFilters
     #: A key of `SIGNALS`.

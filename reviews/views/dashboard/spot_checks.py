@@ -32,8 +32,6 @@ _LISTED = 50
 
 
 class DrawForm(forms.Form):
-    """The reviewer, and the number of decisions to draw."""
-
     reviewer = forms.ModelChoiceField(User.objects.all(), to_field_name="username")
     count = WholeNumberField(min_value=1, max_value=spot_checks.MOST_DRAWN)
 

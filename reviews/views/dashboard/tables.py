@@ -140,7 +140,6 @@ _STATES = {
 
 
 def runs(scope: DashboardFilters) -> Table:
-    """Build the table of runs with their progress and open conflicts."""
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
     columns = [
@@ -178,7 +177,6 @@ def _state_cells(run: Run, progress: Progress) -> list[Cell]:
 
 
 def criteria(scope: DashboardFilters) -> Table:
-    """Build the table of overridden scores by criterion."""
     rows = [_criterion(overrides, scope) for overrides in daily_counts.criterion_overrides(scope.selection)]
     return Table(
         "criteria",
@@ -246,7 +244,6 @@ def days(scope: DashboardFilters, most: int | None = None) -> Table:
 
 
 def _day(day: dt.date, scope: DashboardFilters) -> Cell:
-    """Return a cell that links to the decisions of a day."""
     run, reviewer = scope.selection.run, scope.selection.reviewer
     kept = ({"run": str(run.pk)} if run else {}) | ({"reviewer": reviewer.username} if reviewer else {})
     text = day.isoformat()
@@ -295,7 +292,6 @@ def overturns(scope: DashboardFilters, most: int = LISTED) -> Table:
 
 
 def checks(scope: DashboardFilters, most: int = spot_checks.LISTED) -> Table:
-    """Build the table of the latest completed spot checks."""
     found = spot_checks.completed_checks(scope.selection, most + 1)
     rows = [
         [
@@ -332,7 +328,6 @@ def decisions_table(rows: Iterable[Sequence[Cell]], title: str) -> Table:
 
 
 def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
-    """Return a decision as a table row."""
     return [
         record_cell(review.evaluation),
         words(review.evaluation.run.name, url=reverse("run", args=[review.evaluation.run_id])),
@@ -348,7 +343,6 @@ def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
 
 @yield_from_replica
 def all_decided(scope: DashboardFilters, signal: str, narrowed: Narrowed) -> Iterator[list[Cell]]:
-    """Yield the decisions of every page."""
     found = all_rows(
         lambda after: list_decisions(scope.selection, signal=signal, narrowed=narrowed, after=after)
     )

@@ -70,7 +70,6 @@ class ExportForm(forms.Form):
         import_field.queryset = run.files
 
     def options(self) -> ExportOptions:
-        """Return the options of a valid form."""
         given = self.cleaned_data
         return ExportOptions(
             self._run,
@@ -123,7 +122,6 @@ def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpRespon
 
 @require_POST
 def cancel_export(request: Request, pk: int) -> HttpResponse:
-    """Cancel an export that is not finished."""
     export = load_in_run(request, Export.objects.all(), pk, "export_run")
     jobs.cancel(export_id=export.pk, actor=request.user)
     return redirect("export-page", export.pk)

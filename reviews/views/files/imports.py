@@ -105,7 +105,6 @@ def import_as_new_run(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: Request, pk: int) -> HttpResponse:
-    """Cancel an import."""
     source = load_in_run(request, Import.objects.all(), pk, "import_file")
     jobs.cancel_import(import_id=source.pk, actor=request.user)
     return redirect("import", source.pk)

@@ -22,8 +22,6 @@ SHOWN_IMPORTS = 5
 
 
 class UploadForm(forms.Form):
-    """A file and its run."""
-
     file = UploadField(
         label="File",
         help_text="One evaluation per line, a JSON array, or a file of a known tool; optionally compressed "

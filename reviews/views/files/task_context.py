@@ -21,8 +21,6 @@ SHOWN_ENTRIES = 100
 
 
 class ContextForm(forms.Form):
-    """A file of task context and its run."""
-
     file = UploadField(
         label="JSON or JSONL file",
         help_text="Tasks with prompt, reference and model answers, as the pipeline's ingestion writes them; "

@@ -18,8 +18,6 @@ from reviews.views.parts import render_form
 
 
 class ConfirmForm(forms.Form):
-    """The run for the file."""
-
     run_name = forms.CharField(
         label="Run",
         max_length=RUN_NAME_LENGTH,

@@ -281,7 +281,6 @@ def _figures(
 
 
 def _titles_of(found: PairedComparison) -> dict[str, str]:
-    """Return the title of each list of pairs."""
     return {
         "both": "Both right",
         "first": f"Only {found.first} right",

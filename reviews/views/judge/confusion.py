@@ -39,8 +39,6 @@ class Line(NamedTuple):
 
 
 class ConfusionTable(NamedTuple):
-    """A confusion matrix for a page."""
-
     title: str
     scores: list[str]
     lines: list[Line]

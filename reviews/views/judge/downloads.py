@@ -25,8 +25,6 @@ _FORMAT_NAMES = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
 
 
 class JudgeDataForm(forms.Form):
-    """A table and its format."""
-
     table = forms.ChoiceField(
         label="Table",
         choices=[("ratings", "Ratings"), ("population", "Population")],
@@ -45,7 +43,6 @@ class JudgeDataForm(forms.Form):
         ]
 
     def options(self) -> JudgeDataOptions:
-        """Return the options of a valid form."""
         return JudgeDataOptions(self._run, self.cleaned_data["table"], self.cleaned_data["format"])
 
 

@@ -121,7 +121,6 @@ def _verdicts(request: Request) -> tuple[str, str]:
 
 
 def _titles(found: Drift, first: str, second: str) -> tuple[str, str]:
-    """Return the title and the description of a list of pairs."""
     if not (first or second):
         return "Common responses", f"The same responses in {found.first} and in {found.second}."
     description = (

@@ -30,8 +30,6 @@ _NOT_PLANNED = (
 
 
 class FilterField(NamedTuple):
-    """A filter as a form field."""
-
     name: str
     title: str
     #: The values to choose from; None if people enter the value.

@@ -21,8 +21,6 @@ from reviews.views.parts import render_form
 
 
 class ImportForm(forms.Form):
-    """A file with a gold set."""
-
     use_required_attribute = False
     file = UploadField(
         label="JSONL file",
@@ -38,8 +36,6 @@ class ImportForm(forms.Form):
 
 
 class GoldSetForm(forms.Form):
-    """The name of a gold set."""
-
     use_required_attribute = False
     name = forms.CharField(
         label="Name",
@@ -86,7 +82,6 @@ def show_gold_set(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def export_gold_set(request: Request, pk: int) -> StreamingHttpResponse:
-    """Download a gold set as JSONL."""
     gold_set = _load(request, pk)
     return download(
         gold_file.export_gold_set(gold_set=gold_set, actor=request.user), f"{gold_set.name}-gold-set.jsonl"
@@ -95,7 +90,6 @@ def export_gold_set(request: Request, pk: int) -> StreamingHttpResponse:
 
 @require_POST
 def delete_gold_set(request: Request, pk: int) -> HttpResponse:
-    """Delete a gold set."""
     gold_set = _load(request, pk)
     gold_sets.delete(gold_set_id=pk, actor=request.user)
     messages.success(request, f"Deleted {gold_set.name}.")

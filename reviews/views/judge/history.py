@@ -128,7 +128,6 @@ def _notes(found: History) -> Iterator[str]:
 
 
 def history_table(found: History, filters: JudgeFilters) -> Table:
-    """Build the table of the runs with their accuracy."""
     columns = [
         *text_columns(run="Run", at="Created", judge="Judge", template="Prompt", related_by="In common"),
         *text_columns(changes="Changed since the run before"),

@@ -60,8 +60,6 @@ _TARGETS = f"Enter a number from {NARROWEST * 100:g} to {WIDEST * 100:g}."
 
 
 class PlanForm(forms.Form):
-    """The target of a plan."""
-
     target = forms.FloatField(
         label="Target (± percentage points)",
         help_text="Half the width of the 95% interval.",
@@ -115,7 +113,6 @@ def _success(plan: JudgePlan) -> str:
 
 @require_POST
 def stop(request: Request, run_pk: int) -> HttpResponse:
-    """Stop serving the plan."""
     run = load_run(request, run_pk, "configure_run")
     review_plan.stop_plan(run_id=run.pk, actor=request.user)
     messages.success(request, "The plan has ended. The queue has its usual order.")

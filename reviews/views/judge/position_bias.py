@@ -107,12 +107,10 @@ def _subject(bias: PositionBias, found: Sequence[PositionBias]) -> str:
 
 
 def orders_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
-    """Build the table of the judge's choices by order."""
     return _table("position-orders", "Choices by order", found, _ORDERS, filters)
 
 
 def choices_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
-    """Build the table of the judge's accuracy by the reviewer's choice."""
     return _table("position-accuracy", "Accuracy by the reviewer's choice", found, _CHOICES, filters)
 
 

@@ -35,8 +35,6 @@ _STYLES = ("tokens", "components", "review", "pages", "dashboard", "judge")
 
 
 class Definition(NamedTuple):
-    """The definition of a figure in the report."""
-
     title: str
     text: str
 
@@ -127,7 +125,6 @@ def _definitions(context: dict[str, Any]) -> list[Definition]:
 
 @require_safe
 def report_json(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the report as JSON."""
     filters = load(request, run_pk)
     found = orjson.dumps(report.build_report(filters.scope).as_json(), option=orjson.OPT_INDENT_2)
     name = f"{filters.scope.run.name}-judge-report.json"

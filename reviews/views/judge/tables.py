@@ -202,7 +202,6 @@ def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:
 
 
 def reviewers(found: Iterable[ReviewerAgreement]) -> Table:
-    """Build the table of agreement between reviewers."""
     rows = [
         [
             words(figure_title(one.criterion)),

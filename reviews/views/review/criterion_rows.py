@@ -106,8 +106,6 @@ _USE_WORDS = format_html(
 
 
 class _FormContext(NamedTuple):
-    """The context that the rows of a form share."""
-
     form: ReviewForm
     reader: User
     #: Whether texts are too long to format.
@@ -115,7 +113,6 @@ class _FormContext(NamedTuple):
 
 
 def criterion_rows(form: ReviewForm, reader: User) -> SafeString:
-    """Return the rows of a form for its reader."""
     if form.shows_errors:
         form.is_valid()  # adds errors to the rows
     shown = _FormContext(form, reader, form.is_heavy)

@@ -70,8 +70,6 @@ def load(request: Request, pk: int) -> Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class SpotCheckContext:
-    """A spot check that the screen shows."""
-
     check: SpotCheck
     #: The page of the check, which takes its form.
     url: str

@@ -34,8 +34,6 @@ _DECIDED = ' <span class="badge {}">{} <small>human</small></span>'
 
 
 class _TableContext(NamedTuple):
-    """The context that the rows of a table share."""
-
     #: The record on the page.
     evaluation: Evaluation
     #: Whether the page shows the final answer of the record above the table.
@@ -44,7 +42,6 @@ class _TableContext(NamedTuple):
 
 
 def sibling_rows(siblings: Siblings, evaluation: Evaluation, *, has_answer_above: bool) -> SafeString:
-    """Return the rows of the table on the page of a record."""
     shown = _TableContext(evaluation, has_answer_above, siblings.have_verdicts)
     return format_html_join("", "{}", [(_row(one, shown),) for one in siblings.records])
 

@@ -20,8 +20,6 @@ from reviews.views.runs.settings_page import SettingsForm
 
 
 class RunNameForm(SettingsForm):
-    """The name of a run."""
-
     place = "run-name"
     path = "name"
     template = "runs/name.html"
@@ -66,8 +64,6 @@ def unarchive(request: Request, run_pk: int) -> HttpResponse:
 
 
 class DeletionForm(forms.Form):
-    """The name of the run to delete, as a confirmation."""
-
     confirmation = forms.CharField(
         label="Name of the run",
         max_length=RUN_NAME_LENGTH,

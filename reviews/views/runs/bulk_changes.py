@@ -59,8 +59,6 @@ class ShareRow(NamedTuple):
 
 
 class EnteredOrder(NamedTuple):
-    """An action as entered."""
-
     action: str
     #: None if the entries are incomplete or invalid.
     order: BulkOrder | None
@@ -129,7 +127,6 @@ class _Invalid(Exception):
 
 
 def _read(run: Run, filters: Filters, sent: QueryDict) -> EnteredOrder:
-    """Read the requested action."""
     action = sent.get("kind", "")
     if action not in ACTIONS:
         return EnteredOrder(Kind.ASSIGN, None)

@@ -116,7 +116,6 @@ def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
 
 
 def finder(run: Run, entered: EnteredFilters) -> Finder:
-    """Describe the filters of a list."""
     view = entered.view
     words = view.filters.values_of("q")
     in_field = words if len(words) == 1 else []
@@ -131,7 +130,6 @@ def finder(run: Run, entered: EnteredFilters) -> Finder:
 
 
 def menu(run: Run, progress: Progress, view: RecordList) -> tuple[MenuFilter, ...]:
-    """Return the menu of a list."""
     values = _values_in(run)
     offered, counts = _offered(run, values), _counts(run, values, progress)
     return tuple(
@@ -176,7 +174,6 @@ def _counts(run: Run, values: RunValues, progress: Progress) -> dict[str, dict[s
 
 
 def _offered(run: Run, values: RunValues) -> dict[str, list[FilterOption]]:
-    """Return the values of each filter."""
     people = [FilterOption(person.username, person.name) for person in _people(run)]
     return (
         _fixed()

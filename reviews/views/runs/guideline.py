@@ -10,8 +10,6 @@ from reviews.views.runs.settings_page import SettingsForm
 
 
 class GuidelineForm(SettingsForm):
-    """The text of a guideline."""
-
     place = "run-guideline"
     path = "guideline"
     intro = "How reviewers should score this run. Each decision notes the version it was made under."

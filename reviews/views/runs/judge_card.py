@@ -13,8 +13,6 @@ from reviews.views.tables import Cell, prominent, share
 
 
 class CardFigure(NamedTuple):
-    """A figure with its definition and a caution."""
-
     name: str
     title: str
     definition: str

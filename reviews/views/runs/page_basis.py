@@ -39,8 +39,6 @@ class ImportEntry(NamedTuple):
 
 
 class PageBasis(NamedTuple):
-    """The basis of the page of a run."""
-
     progress: Progress
     #: The number of open conflicts with files.
     conflicts: int

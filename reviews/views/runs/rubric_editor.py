@@ -18,8 +18,6 @@ _TITLES = {"scale": "Default scale", "verdict": "Verdict", "criteria": "Criterio
 
 
 class LinkedProblem(NamedTuple):
-    """A problem with its place on the page."""
-
     #: The id of the field or section.
     anchor: str
     #: The part of the rubric, for people.
@@ -41,7 +39,6 @@ class RubricEditor:
 
     @classmethod
     def for_rubric(cls, rubric: Rubric) -> Self:
-        """Return the editor of a rubric."""
         return cls(
             entries={
                 "verdict": VerdictForm.entries_of(rubric.rule),
@@ -119,7 +116,6 @@ def _rows(form_class: type[Row], part: str, data: Any, entries: Sequence[Mapping
 
 
 def _change(rows: list[dict[str, Any]], verb: str, part: str, place: int) -> None:
-    """Add, remove or move a row."""
     if verb == "add":
         blank = (
             CriterionForm.entries_of(Criterion("")) if part == "criteria" else CauseForm.entries_of(Cause(""))

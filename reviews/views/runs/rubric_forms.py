@@ -64,7 +64,6 @@ class PartForm(forms.Form):
         return {name: self[name].value() for name in self.fields}
 
     def text(self, name: str) -> str:
-        """Return the entry of a text field."""
         value = self[name].value()
         return value if isinstance(value, str) else ""
 
@@ -170,8 +169,6 @@ class OwnScaleForm(ScaleForm):
 
 
 class CriterionForm(PartForm):
-    """A criterion with its scale."""
-
     first_field = "name"
 
     name = _line("Name", "As in the records.")
@@ -210,8 +207,6 @@ class CriterionForm(PartForm):
 
 
 class VerdictForm(PartForm):
-    """The verdict rule with its thresholds."""
-
     first_field = "rule"
 
     rule = forms.ChoiceField(label="Rule", choices=[*RULES.items()])
@@ -229,8 +224,6 @@ class VerdictForm(PartForm):
 
 
 class CauseForm(PartForm):
-    """A cause of judge errors."""
-
     first_field = "title"
 
     title = _line("Title")

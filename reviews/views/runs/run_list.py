@@ -23,8 +23,6 @@ _LEFT, _DONE = F("left"), F("done")
 
 
 class SortableColumn(NamedTuple):
-    """A sortable column of the table."""
-
     title: str
     by: Expression | F
     #: Whether the first click sorts it from the largest value.
@@ -46,8 +44,6 @@ DEFAULT_SORT = "-created"
 
 
 class Header(NamedTuple):
-    """The head of a column."""
-
     column: SortableColumn
     #: The query string that sorts by it.
     query: str
@@ -56,8 +52,6 @@ class Header(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run in the list."""
-
     run: Run
     progress: Progress
     #: Who imported its first file; empty if the program did.
@@ -79,7 +73,6 @@ class RunList:
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> Self:
-        """Read the parameters of a query string."""
         problems: list[str] = []
         sort, state = query.get("sort", ""), query.get("state", "")
         return cls(

@@ -31,8 +31,6 @@ _CHANGES = tuple(ACTIONS.items())
 
 
 class RunActions(NamedTuple):
-    """The actions on a run."""
-
     #: The key and the name of the run.
     run: int
     name: str
@@ -51,8 +49,6 @@ class RunActions(NamedTuple):
 
 
 class ViewEntry(NamedTuple):
-    """A saved view in the list of a run."""
-
     pk: int
     name: str
     query: str
@@ -64,8 +60,6 @@ class ViewEntry(NamedTuple):
 
 
 class StatusTab(NamedTuple):
-    """A tab with the records of one status."""
-
     value: str
     title: str
     #: The number of records; None if it is not counted.

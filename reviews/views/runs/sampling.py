@@ -31,8 +31,6 @@ class PercentField(forms.FloatField):
 
 
 class SamplingForm(SettingsForm):
-    """The sampling and blind review settings of a run."""
-
     place = "run-sampling"
     path = "sampling"
     intro = (

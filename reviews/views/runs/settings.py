@@ -41,8 +41,6 @@ FORMS: tuple[type[SettingsForm], ...] = (
 
 
 class SettingsCard(NamedTuple):
-    """A link to a page with other settings."""
-
     title: str
     text: str
     url: str
@@ -50,8 +48,6 @@ class SettingsCard(NamedTuple):
 
 
 class TomlForm(forms.Form):
-    """A rubric as TOML."""
-
     use_required_attribute = False
 
     toml = forms.CharField(
@@ -139,7 +135,6 @@ def _page(
 
 
 def _cards(request: Request, run: Run) -> Iterator[SettingsCard]:
-    """Yield the cards of the other settings pages of a run."""
     for form in FORMS:
         yield SettingsCard(PLACES[form.place].title, form.summary(run), reverse(form.place, args=[run.pk]))
     yield SettingsCard(
@@ -167,7 +162,6 @@ def _entered(editor: RubricEditor, known: Rubric) -> Rubric:
 
 @require_safe
 def rubric_toml(request: Request, run_pk: int) -> HttpResponse:
-    """Download the rubric of a run as TOML."""
     run = load_run(request, run_pk, "configure_run")
     response = HttpResponse(format_rubric(run_rubric(run)), content_type="application/toml")
     response.headers["Content-Disposition"] = 'attachment; filename="rubric.toml"'

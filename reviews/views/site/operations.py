@@ -65,7 +65,6 @@ def jobs_page(request: Request) -> HttpResponse:
 @require_POST
 @requires("manage_site")
 def retry_job(request: Request, kind: str, pk: int) -> HttpResponse:
-    """Run a failed job again."""
     if kind not in KINDS:
         raise Http404
     if job_list.retry(kind=kind, pk=pk, actor=request.user):
@@ -78,7 +77,6 @@ def retry_job(request: Request, kind: str, pk: int) -> HttpResponse:
 @require_POST
 @requires("manage_site")
 def cancel_job(request: Request, kind: str, pk: int) -> HttpResponse:
-    """Cancel a job that has not finished."""
     if kind not in KINDS:
         raise Http404
     if job_list.cancel(kind=kind, pk=pk, actor=request.user):
@@ -108,5 +106,4 @@ def _duration(job: Job) -> str:
 @require_safe
 @requires("manage_site")
 def system_page(request: Request) -> HttpResponse:
-    """Show the state of the site."""
     return render(request, "site/operations/system.html", {"system": system.describe_system(timezone.now())})

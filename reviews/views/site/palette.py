@@ -19,8 +19,6 @@ _LONGEST = 300
 
 
 class Found(NamedTuple):
-    """A row that matches."""
-
     title: str
     url: str
     #: Tells rows with the same title apart; may be empty.
@@ -28,8 +26,6 @@ class Found(NamedTuple):
 
 
 class MatchingRows(NamedTuple):
-    """The rows of a kind that match."""
-
     title: str
     rows: list[Found]
 

@@ -20,8 +20,6 @@ _SHOWN = 50
 
 
 class WebhookForm(forms.Form):
-    """The URL of a webhook, its run and its events."""
-
     url = forms.CharField(
         label="URL",
         max_length=2000,
@@ -84,7 +82,6 @@ def _show_secret(request: Request, webhook: Webhook, text: str) -> HttpResponse:
 @require_safe
 @requires("manage_webhooks")
 def webhook(request: Request, pk: int) -> HttpResponse:
-    """Show the deliveries of a webhook."""
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     context = {
         "webhook": found,
@@ -141,7 +138,6 @@ def remove_secret(request: Request, pk: int, secret_pk: int) -> HttpResponse:
 @require_POST
 @requires("manage_webhooks")
 def resend(request: Request, pk: int, delivery_pk: int) -> HttpResponse:
-    """Send a message again."""
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     delivery = get_object_or_404(found.deliveries, pk=delivery_pk)
     if deliveries.retry(delivery_id=delivery.pk, actor=request.user, is_delivered_too=True):
