@@ -17,10 +17,11 @@ from reviews.records.json_text import as_text, indented
 from reviews.records.latex import double_backslashes
 from reviews.records.patterns import STRING, STRING_BODY
 from reviews.records.reading_budget import OverBudget, ReadingBudget
-from reviews.records.scores import Score, is_score
+from reviews.records.score_groups import NAMES, names_with_groups
+from reviews.records.scores import Score, format_score, is_score
 
 # Increases when the same text would give different proposals.
-VERSION = 3
+VERSION = 4
 
 # The steps that may be applied to a text, in this order.
 # fence: a Markdown fence or other text around the JSON was removed.
@@ -28,7 +29,8 @@ VERSION = 3
 # key case: score or justification was spelled another way, or the criteria were a list.
 # backslash: LaTeX backslashes were doubled.
 # truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
-STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
+# repetition: the judge gave the criterion another score before.
+STEPS = ("fence", "unwrap", "key case", "backslash", "truncation", "repetition")
 
 # Nothing is extracted from a text that exceeds these or its `ReadingBudget`.
 MAX_CHARACTERS = 256 * 1024
@@ -43,7 +45,8 @@ _SHOWN_AROUND = 30
 class Repair(NamedTuple):
     """A step that changed the text of a criterion: a short excerpt before and after.
 
-    The step is "key case", "backslash" or "truncation". Of several repaired places the first is shown.
+    The step is "key case", "backslash", "truncation" or "repetition". Of several repaired places the first is
+    shown.
     """
 
     step: str
@@ -85,7 +88,8 @@ class _Part(NamedTuple):
 def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     """Extract criteria and scores from a judge's raw output. Never raises: garbage gives no proposals.
 
-    A criterion that occurs twice is proposed once, in its last form.
+    A criterion that occurs twice in the same group is proposed once, in its last form. Criteria with the same
+    name in different groups have the names of their groups, too: `accuracy.facts`.
     """
     raw = raw_text(raw_judge_output)
     if len(raw) > MAX_CHARACTERS:
@@ -98,13 +102,25 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
         return Extraction(is_too_long=True)
     if not reader.parts:
         return Extraction()
-    last_of_each = {part.criterion: part for part in reader.parts}.values()
-    proposals = tuple(
-        _proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=attrgetter("start"))
-    )
+    parts = _last_forms(doubled.text, reader.parts)
+    proposals = tuple(_proposal(part, raw, doubled.places) for part in parts)
     steps = reader.steps_around()
     steps.update(repair.step for proposal in proposals for repair in proposal.repairs)
     return Extraction(proposals, tuple(step for step in STEPS if step in steps))
+
+
+def _last_forms(text: str, parts: list[_Part]) -> list[_Part]:
+    """Return the last form of each criterion. One that replaces another score has a note of it."""
+    ordered = sorted(parts, key=attrgetter("start"))
+    names = names_with_groups(text, [(part.criterion, part.start) for part in ordered])
+    last: dict[str, _Part] = {}
+    for name, part in zip(names, ordered, strict=True):
+        repairs, earlier = part.repairs, last.pop(name, None)
+        if earlier and earlier.score != part.score:
+            scores = (_storable(format_score(one.score)) for one in (earlier, part))
+            repairs = (*repairs, Repair("repetition", *scores))
+        last[name] = part._replace(criterion=name, repairs=repairs)
+    return list(last.values())
 
 
 def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
@@ -193,7 +209,6 @@ _IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
 _KEY = re.compile(rf'(?<!\\)"({STRING_BODY})"\s*:\s*\Z', re.DOTALL)
 _SCORE = ("score",)
 _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comments", "comment")
-_CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
 class _ObjectScanner:
@@ -285,7 +300,7 @@ def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | Non
     justification_key = _spelling(value, _JUSTIFICATION)
     if not justification_key and _wraps_scores(value):
         return None
-    criterion_key = None if name else _spelling(value, _CRITERION)
+    criterion_key = None if name else _spelling(value, NAMES)
     criterion = value[criterion_key] if criterion_key else name
     if not isinstance(criterion, str) or len(criterion) > MAX_NAME:
         return None

@@ -157,6 +157,11 @@ class TestShapes:
     def test_last_occurrence_of_a_criterion_counts(self) -> None:
         found = read(fenced(CRITERIA) + "\nOn reflection:\n" + fenced({"accuracy": {"score": "Partial"}}))
         assert scores(found) == {"correctness": "No", "completeness": "Partial", "accuracy": "Partial"}
+        assert [proposal.repairs for proposal in found.proposals] == [
+            (),
+            (),
+            (Repair("repetition", "Yes", "Partial"),),
+        ]
 
     @pytest.mark.parametrize("score", ["Yes", "partially", 3, 2.5, 0, True, False])
     def test_score_keeps_its_type(self, score: str | float) -> None:
@@ -171,6 +176,87 @@ class TestShapes:
         found = read('{"accuracy": {"score": "No", "justification": "a\nb"}}')
         assert only(found).justification == "a\nb"
         assert found.steps == ("unwrap",)
+
+
+YES, NO = ({"score": score, "justification": f"It is {score}."} for score in ("Yes", "No"))
+
+
+class TestGroups:
+    """Criteria with the same name in different groups are all proposed."""
+
+    @pytest.mark.parametrize(
+        ("value", "names"),
+        [
+            pytest.param(
+                {"proof": {"rigor": YES, "style": YES}, "answer": {"rigor": NO}},
+                ["proof.rigor", "style", "answer.rigor"],
+                id="two groups",
+            ),
+            pytest.param(
+                {"evaluation": {"proof": {"rigor": YES}, "answer": {"rigor": NO}}},
+                ["proof.rigor", "answer.rigor"],
+                id="in a wrapper",
+            ),
+            pytest.param(
+                {"rigor": YES, "answer": {"rigor": NO}},
+                ["rigor", "answer.rigor"],
+                id="in a group and in none",
+            ),
+            pytest.param(
+                {"a": {"x": {"rigor": YES}, "y": {"rigor": NO}}, "b": {"style": YES}},
+                ["a.x.rigor", "a.y.rigor", "style"],
+                id="groups of groups",
+            ),
+            pytest.param(
+                {"proof": [{"criterion": "rigor", **YES}], "answer": [{"criterion": "rigor", **NO}]},
+                ["proof.rigor", "answer.rigor"],
+                id="lists",
+            ),
+            pytest.param(
+                [{"name": "proof", "scores": {"rigor": YES}}, {"name": "answer", "scores": {"rigor": NO}}],
+                ["proof.scores.rigor", "answer.scores.rigor"],
+                id="a list of groups",
+            ),
+            pytest.param(
+                {
+                    "proof": {"rigor": {"score": "Yes", "justification": 'Of "}" and {.'}},
+                    "answer": {"rigor": NO},
+                },
+                ["proof.rigor", "answer.rigor"],
+                id="brackets in texts",
+            ),
+        ],
+    )
+    def test_equal_names_have_their_groups(self, value: Any, names: list[str]) -> None:
+        found = read("So {I} say:\n" + fenced(value))
+        assert list(scores(found)) == names
+        rigor = [proposal for proposal in found.proposals if proposal.criterion.endswith("rigor")]
+        assert [proposal.score for proposal in rigor] == ["Yes", "No"]
+        assert not any("repetition" in steps_of(proposal) for proposal in found.proposals)
+
+    def test_groups_of_broken_text_are_known(self) -> None:
+        text = json.dumps({"evaluation": {"proof": {"rigor": YES}, "answer": {"rigor": NO, "style": NO}}})
+        assert list(scores(read(text[: text.index("style") + 20]))) == ["proof.rigor", "answer.rigor"]
+        assert list(scores(read(text.replace('"Yes", ', '"Yes" ')))) == [
+            "proof.rigor",
+            "answer.rigor",
+            "style",
+        ]
+
+    def test_groups_of_a_broken_draft_end_with_it(self) -> None:
+        draft = json.dumps({"evaluation": {"proof": {"rigor": NO, "style": NO}}})
+        found = read(
+            draft[: draft.index("style") + 5] + "\n```\nAgain:\n" + fenced({"proof": {"rigor": YES}})
+        )
+        assert scores(found) == {"rigor": "Yes"}
+        assert found.steps[-1] == "repetition"
+
+    def test_repetition_in_a_list_is_noted(self) -> None:
+        found = only(read(json.dumps([{"criterion": "rigor", **YES}, {"criterion": "rigor", **NO}])))
+        assert (found.score, found.repairs[-1]) == ("No", Repair("repetition", "Yes", "No"))
+
+    def test_score_that_was_repeated_needs_no_note(self) -> None:
+        assert only(read(fenced({"rigor": YES}) + fenced({"rigor": YES}))).repairs == ()
 
 
 class TestLatex:
