@@ -18,8 +18,8 @@ from reviews.models import CriterionDay, ReviewerDay, User
 # The part of `CriterionDay` that open independent reviews make up, by criterion and reviewer.
 _OPEN_BY_CRITERION = f"""
     SELECT left(key, 200), reviewer_id, count(*),
-           count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
-    FROM review, jsonb_each(judged) WHERE id IN ({OPEN_REVIEWS}) AND {SELECTED} GROUP BY 1, 2
+           count(*) FILTER (WHERE key = ANY(overridden))
+    FROM review, jsonb_object_keys(judged) AS key WHERE id IN ({OPEN_REVIEWS}) AND {SELECTED} GROUP BY 1, 2
 """  # noqa: S608 (constants)
 # The changed decisions of `ReviewerDay` that open independent reviews make up.
 _OPEN_CHANGED_BY_DAY = f"""

@@ -2,18 +2,7 @@
 
 from typing import NamedTuple
 
-from django.db.models import (
-    BigIntegerField,
-    BooleanField,
-    Exists,
-    F,
-    Func,
-    JSONField,
-    OuterRef,
-    Q,
-    TextField,
-    Value,
-)
+from django.db.models import BigIntegerField, Exists, F, OuterRef, Q
 from django.db.models.functions import Cast
 
 from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN
@@ -57,29 +46,11 @@ class Narrowed(NamedTuple):
     def condition(self) -> Q:
         condition = Q()
         if self.criterion:
-            judged, score = (
-                _member("judged", self.criterion),
-                _member("corrected_scores", self.criterion, "score"),
-            )
-            condition &= Q(changes__gt=0, judged__has_key=self.criterion)
-            condition &= Q(_Differs(judged, score, output_field=BooleanField()))
+            condition &= Q(changes__gt=0, overridden__contains=[self.criterion])
         if self.other:
             scored = BlindScores.objects.filter(evaluation=OuterRef("evaluation"), reviewer=self.other)
             condition &= Q(Exists(scored), blind_scores__isnull=False)
         return condition
-
-
-class _Differs(Func):
-    """Whether two JSON values differ. A missing value differs from any other."""
-
-    template = "(%(expressions)s)"
-    arg_joiner = " IS DISTINCT FROM "
-
-
-def _member(column: str, *keys: str) -> Func:
-    """Return a member of a JSON column. Unlike Django's lookups, this allows any text as key."""
-    texts = [Value(key, output_field=TextField()) for key in keys]
-    return Func(F(column), *texts, template="(%(expressions)s)", arg_joiner=" -> ", output_field=JSONField())
 
 
 _EVERYTHING = Narrowed()

@@ -5,8 +5,7 @@ from typing import NamedTuple
 from reviews.dashboard.drilldown import list_overturned
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, Overturn, Review
-from reviews.records.scores import format_score, score_of
-from reviews.rubric.overrides import is_same_score
+from reviews.records.scores import format_score, is_alike, score_of
 from reviews.rubric.run_rubric import run_rubric
 
 
@@ -52,5 +51,5 @@ def _changes(before: Review, after: Review | None) -> list[ScoreChange]:
     return [
         ScoreChange(rubric.title(name), format_score(one), format_score(other))
         for name, (one, other) in scores.items()
-        if not is_same_score(one, other)
+        if not is_alike(one, other)
     ]

@@ -29,8 +29,9 @@ DEFINITIONS = {
     "returned": "How often the reviewer released a record.",
     "escalated": "Records escalated to a lead and not withdrawn.",
     "median_seconds": f"The median active time of a review. {_ACTIVE}",
-    "override_rate": "The share of the judge's scores that the reviewer changed or removed. No value is "
-    "right by itself: it depends on the judge.",
+    "override_rate": "The share of the judge's scores that the reviewer changed or removed. Scores that "
+    "differ only in case, such as YES and Yes, are the same. No value is right by itself: it depends on the "
+    "judge.",
     "change_rate": "The share of reviews that change the score of at least one criterion or name a cause.",
     "changed": "Reviews that change the score of at least one criterion or name a cause.",
     "verdict_change_rate": "The share of reviews whose verdict (Pass, Partial, Fail) is not the judge's.",

@@ -14,7 +14,7 @@ from reviews.models import Evaluation, User
 from reviews.records.answers import MAX_CHARS, answer_key
 from reviews.records.rubric import Rubric
 from reviews.records.scales import Level
-from reviews.records.scores import format_score, is_score, score_of
+from reviews.records.scores import format_score, is_alike, is_score, score_of
 from reviews.records.verification import read_verification
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.hidden_records import hidden_in_share
@@ -38,7 +38,7 @@ class SiblingScore(NamedTuple):
 
     @property
     def is_overridden(self) -> bool:
-        return bool(self.human) and self.human != self.judge
+        return bool(self.human) and not is_alike(self.human, self.judge)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from typing import Any, Literal, NamedTuple
 from reviews.history.changes import ComparedText, FieldChange, compare_texts
 from reviews.models import Evaluation, Review, User
 from reviews.records.rubric import Rubric
-from reviews.records.scores import criterion_title, format_score, justification_of, score_of
-from reviews.rubric.overrides import is_same_score
+from reviews.records.scores import criterion_title, format_score, is_alike, justification_of, score_of
 from reviews.rubric.proposals import Proposal
 
 ReviewState = Literal["current", "outdated", "superseded", "undone", "independent review"]
@@ -103,7 +102,7 @@ def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Sco
     for name, entry in (review.corrected_scores or {}).items():
         before, after = judged.get(name), score_of(entry)
         cause = review.causes.get(name, "")
-        if cause or not is_same_score(before, after):
+        if cause or not is_alike(before, after):
             known = rubric.cause(cause)
             title = known.title if known else cause
             found.append(ScoreChange(criterion_title(name), format_score(before), format_score(after), title))

@@ -17,9 +17,8 @@ from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
 from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
-from reviews.records.scores import is_score
+from reviews.records.scores import is_alike, is_score
 from reviews.records.wording import counted
-from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import scale, undefined
@@ -172,7 +171,7 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
         unflagged = rated.only(lambda cell: not cell.is_flagged)
         if unflagged.ratings.count(lambda kind: is_score(kind.judge)):
             totals = unflagged.totals(
-                lambda kind: is_score(kind.judge) and not is_same_score(kind.judge, kind.human),
+                lambda kind: is_score(kind.judge) and not is_alike(kind.judge, kind.human),
                 lambda kind: is_score(kind.judge),
             )
             rates.append(CriterionMissRate(criterion, clusters.ratio(totals, 0, 1)))

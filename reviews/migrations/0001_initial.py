@@ -1477,6 +1477,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "overridden",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        help_text="Criteria of `judged` that the decision excludes, or gives a score that is not alike: see `scores.is_alike`.",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                (
                     "changes",
                     models.IntegerField(
                         help_text="Criteria whose score differs from the judge's, or that have a cause.",

@@ -94,6 +94,12 @@ class Review(QuicklyLoaded):
     judged = models.JSONField(
         null=True, help_text="Criterion -> the judge's score at the time, parsed or extracted."
     )
+    overridden = ArrayField(
+        models.TextField(),
+        null=True,
+        help_text="Criteria of `judged` that the decision excludes, or gives a score that is not alike: see "
+        "`scores.is_alike`.",
+    )
     changes = models.IntegerField(
         null=True, help_text="Criteria whose score differs from the judge's, or that have a cause."
     )

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from reviews.models import IndependentReview, Review, User
 from reviews.records.rubric import Rubric
-from reviews.records.scores import format_score, justification_of, score_of
+from reviews.records.scores import format_score, is_alike, justification_of, score_of
 from reviews.review.entries import EarlierScore, has_judges_text, same_text, score_input
-from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
 
@@ -211,4 +210,4 @@ def differs(name: str, reviews: Sequence[Review]) -> bool:
     entries = [(review.corrected_scores or {}).get(name) for review in reviews]
     if None in entries:
         return any(entry is not None for entry in entries)
-    return not all(is_same_score(score_of(entries[0]), score_of(entry)) for entry in entries)
+    return not all(is_alike(score_of(entries[0]), score_of(entry)) for entry in entries)

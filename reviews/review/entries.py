@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Required, TypedDict
 
 from reviews.records.rubric import Rubric
-from reviews.records.scores import is_score
+from reviews.records.scores import is_alike, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import ScoreInput
@@ -285,7 +285,8 @@ class _CheckedEntry:
         """Whether the cause counts: only where the entry differs from the judge's."""
         if not self.entry.cause or self.proposal is None or not is_score(self.judged_score):
             return False
-        return not (self.keeps_judges_score and same_text(self.text, self.proposal.justification))
+        is_overridden = not is_alike(self.entry.score, self.judged_score)
+        return is_overridden or not same_text(self.text, self.proposal.justification)
 
 
 def _reasons_of_name(name: str) -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records.conflicts import Conflict
-from reviews.records.scores import identity, is_score, score_of
+from reviews.records.scores import is_score, likeness, score_of
 from reviews.review import blind_score_rows
 from reviews.review.entries import Decision
 from reviews.rubric.overrides import compare_with_judge
@@ -111,6 +111,7 @@ def add(
         keys=decision.get("keys"),
         words=decision.get("words"),
         judged=dict(judged) if judged is not None else None,
+        overridden=compared.overridden,
         changes=compared.changes,
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
@@ -177,9 +178,9 @@ def have_same_scores(reviews: Iterable[Review]) -> bool:
 
 
 def comparable_scores(review: Review) -> dict[str, Any]:
-    """Return the scores of a version, in which 1 and 1.0 are equal."""
+    """Return the scores of a version in a form that is equal for scores that mean the same."""
     scores = {name: score_of(entry) for name, entry in (review.corrected_scores or {}).items()}
-    return {name: identity(score) if is_score(score) else score for name, score in scores.items()}
+    return {name: likeness(score) if is_score(score) else score for name, score in scores.items()}
 
 
 def add_from_file(

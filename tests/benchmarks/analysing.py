@@ -28,15 +28,16 @@ AIM = 300.0  # milliseconds
 # Every eleventh review changes one of three criteria; each reviewer works on all days.
 _REVIEWS = """
     INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores, origins,
-                        causes, submission, active_ms, words, judged, changes, judged_verdict, verdict,
-                        before)
+                        causes, submission, active_ms, words, judged, overridden, changes, judged_verdict,
+                        verdict, before)
     SELECT id, run_id, 1, (%(people)s::bigint[])[1 + number %% %(reviewers)s],
            timestamptz '2026-01-01' + (number / %(reviewers)s %% %(days)s) * interval '1 day',
            jsonb_build_object('Rigor', jsonb_build_object('score', score, 'justification', 'Skips a step.'),
                               'Clarity', jsonb_build_object('score', 'Yes', 'justification', 'It is.'),
                               'Results', jsonb_build_object('score', 'Yes', 'justification', 'They are.')),
            '{}', '{}', gen_random_uuid(), 5000 + number * 7919 %% 90000, 100 + number %% 300,
-           '{"Rigor": "No", "Clarity": "Yes", "Results": "Yes"}', (number %% 11 = 0)::int, 'Fail',
+           '{"Rigor": "No", "Clarity": "Yes", "Results": "Yes"}',
+           CASE number %% 11 WHEN 0 THEN '{Rigor}'::text[] ELSE '{}' END, (number %% 11 = 0)::int, 'Fail',
            CASE number %% 11 WHEN 0 THEN 'Pass' ELSE 'Fail' END, '{}'
     FROM (
         SELECT id, run_id, number, CASE number %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score

@@ -18,7 +18,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
-from reviews.records.scores import score_of
+from reviews.records.scores import is_alike, score_of
 from reviews.review import decisions, escalations, undo
 from tests.load import recounts
 from tests.support.factories import EvaluationFactory, UserFactory
@@ -227,9 +227,9 @@ class TestCriterionOverrides:
 
     @pytest.mark.parametrize(
         ("judge", "human", "overridden"),
-        [("1", 1, 1), (4, 4.0, 0), (True, 1, 1), ("yes", "Yes", 1), ("½", "½", 0), (2**53 + 1, 2**53, 1)],
+        [("1", 1, 1), (4, 4.0, 0), (True, 1, 1), ("YES", "Yes", 0), ("½", "½", 0), (2**53 + 1, 2**53, 1)],
     )
-    def test_overrides_compare_scores_as_json_values(
+    def test_overrides_compare_scores_as_json_values_that_ignore_case(
         self, run: Run, ana: User, judge: Any, human: Any, overridden: int
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
@@ -340,7 +340,7 @@ def recounted() -> dict[tuple[Any, ...], list[int]]:
                 (review.run_id, review.reviewer_id, review.submitted_at.date(), name), [0, 0]
             )
             counted[0] += 1
-            counted[1] += entry["score"] != score
+            counted[1] += not is_alike(entry["score"], score)
     return sums
 
 

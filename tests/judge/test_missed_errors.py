@@ -122,7 +122,7 @@ class TestCriterionMissRates:
     def test_criterion_miss_rates_count_wrong_scores_in_sampled_records(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 100}, is_flagged=False)
         rated(others, ana, '"Yes"', '"No"', 3, criterion="Rigor", verdict="Pass")
-        rated(others, ana, '"Yes"', '"Yes"', 7, criterion="Rigor", verdict="Pass")
+        rated(others, ana, '"Yes"', '"YES"', 7, criterion="Rigor", verdict="Pass")
         rated(others, ana, '"Yes"', None, 1, criterion="Clarity", verdict="Pass")
         rated(others, ana, "null", '"No"', 5, criterion="Clarity", verdict="Pass")
         rated(others, ana, "4", "4.0", 2, criterion="Grade", verdict="Pass")

@@ -18,7 +18,7 @@ _SUMS = {
         "SELECT run_id, reviewer_id, day, criterion, judged, overridden FROM criterion_day WHERE judged <> 0",
         """
         SELECT run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, left(key, 200), count(*),
-               count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
+               count(*) FILTER (WHERE key = ANY(overridden))
         FROM review CROSS JOIN LATERAL jsonb_each(judged)
         WHERE NOT EXISTS (SELECT FROM withdrawal WHERE withdrawal.review_id = review.id)
         GROUP BY 1, 2, 3, 4

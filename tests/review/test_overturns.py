@@ -50,6 +50,10 @@ class TestOverturns:
         decide(decided, lea, by=review_decisions.revise, comments="Well seen.")
         assert (kinds(ana), count(ana)) == ([], 0)
 
+    def test_score_in_other_case_is_no_overturn(self, decided: Evaluation, ana: User, lea: User) -> None:
+        decide(decided, lea, by=review_decisions.revise, scores=SCORES | {"Clarity": {"score": "YES "}})
+        assert (kinds(ana), count(ana)) == ([], 0)
+
     @pytest.mark.slow
     def test_undone_revision_is_no_overturn(self, decided: Evaluation, ana: User, lea: User) -> None:
         decide(decided, lea, by=review_decisions.revise, scores=OTHER)

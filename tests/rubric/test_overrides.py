@@ -19,7 +19,7 @@ def decided(**scores: Any) -> dict[str, dict[str, Any]]:
     [
         ({"Clarity": "Yes", "Rigor": "No"}, {}, 0),
         ({"Clarity": "Yes", "Rigor": "Yes"}, {}, 1),
-        ({"Clarity": "yes", "Rigor": "No"}, {}, 1),
+        ({"Clarity": " yes", "Rigor": "NO"}, {}, 0),
         ({"Clarity": "Yes"}, {}, 1),
         ({"Clarity": "Yes", "Rigor": "No", "Results": "Yes"}, {}, 1),
         ({"Clarity": "Yes", "Rigor": "No"}, {"Rigor": "typo"}, 1),
@@ -42,7 +42,7 @@ def test_scores_are_compared_as_json_values(judge: Any, human: Any, changes: int
 
 def test_unknown_judge_scores_leave_only_the_human_verdict() -> None:
     assert compare_with_judge(None, decided(Clarity="Yes"), {}, Rubric(), "Fail") == JudgeComparison(
-        None, None, "Pass"
+        None, None, None, "Pass"
     )
 
 
@@ -54,4 +54,4 @@ def test_judge_verdict_is_recorded_or_computed_from_scores(recorded: str | None,
 
 def test_scores_without_level_have_no_verdict() -> None:
     compared = compare_with_judge({"Clarity": "?"}, decided(Clarity="!"), {}, Rubric(), None)
-    assert compared == JudgeComparison(1, None, None)
+    assert compared == JudgeComparison(["Clarity"], 1, None, None)

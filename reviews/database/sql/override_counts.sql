@@ -4,8 +4,8 @@ CREATE FUNCTION count_overrides(counted review, sign int) RETURNS void LANGUAGE 
     INSERT INTO criterion_day (run_id, reviewer_id, day, criterion, judged, overridden)
     SELECT counted.run_id, counted.reviewer_id, (counted.submitted_at AT TIME ZONE 'UTC')::date, name,
            sign * count(*),
-           sign * count(*) FILTER (WHERE counted.corrected_scores -> key -> 'score' IS DISTINCT FROM score)
-    FROM (SELECT left(key, 200) AS name, key, value AS score FROM jsonb_each(counted.judged)) judged
+           sign * count(*) FILTER (WHERE key = ANY(counted.overridden))
+    FROM (SELECT left(key, 200) AS name, key FROM jsonb_object_keys(counted.judged) AS key) judged
     GROUP BY name ORDER BY name
     ON CONFLICT (run_id, reviewer_id, day, criterion) DO UPDATE SET
         judged = criterion_day.judged + excluded.judged,

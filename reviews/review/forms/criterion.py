@@ -11,12 +11,12 @@ from django import forms
 from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric
 from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import Repair
+from reviews.records.scores import is_alike
 from reviews.review.entries import CriterionEntry, EarlierScore, same_text, score_input
 from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
 from reviews.review.forms.quick_parts import HiddenInput, shares_fields
 from reviews.review.forms.segments import MAX_LABEL
-from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice
 
@@ -311,7 +311,7 @@ class CriterionForm(forms.Form):
 
     @property
     def is_overridden(self) -> bool:
-        return not is_same_score(self.current_score, self.proposal.score if self.proposal else None)
+        return not is_alike(self.current_score, self.proposal.score if self.proposal else None)
 
     @property
     def change(self) -> str:

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from reviews.models import BlindScores, Draft, Evaluation, IndependentReview
 from reviews.records.rubric import Circumstance
-from reviews.records.scores import is_score
+from reviews.records.scores import is_alike, is_score
 from reviews.records.verification import read_verification
 from reviews.records.wording import counted
 from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
@@ -20,7 +20,6 @@ from reviews.review.forms.fields import has_too_many_rows, row_names
 from reviews.review.forms.quick_parts import HiddenInput
 from reviews.review.forms.segments import SegmentLayout, segment_layout
 from reviews.review.sheet import load_sheet
-from reviews.rubric.overrides import is_same_score
 from reviews.rubric.score_input import Choice
 
 MAX_FORMATTED = 200_000
@@ -208,7 +207,7 @@ class ReviewForm(forms.Form):
             return ""
         given = self.blind_scores.scores
         both = [one for one in self.proposals if is_score(one.score) and one.criterion in given]
-        differ = sum(not is_same_score(one.score, given[one.criterion]) for one in both)
+        differ = sum(not is_alike(one.score, given[one.criterion]) for one in both)
         if not both:
             return "The judge scored none of these"
         if not differ:

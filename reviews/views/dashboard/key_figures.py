@@ -23,8 +23,8 @@ _DEFINITIONS = {
     "left": "Records in the queue: waiting, claimed and escalated. Archived runs are left out.",
     "finish": team_pace.FINISH_DEFINITION,
     "median_seconds": DEFINITIONS["median_seconds"],
-    "override_rate": "The share of the judge's scores that reviewers changed or removed. No value is right "
-    "by itself: it depends on the judge.",
+    "override_rate": "The share of the judge's scores that reviewers changed or removed. Scores that differ "
+    "only in case, such as YES and Yes, are the same. No value is right by itself: it depends on the judge.",
     "blind_agreement": "The share of scores, given before the judge's scores were shown, that equal the "
     f"judge's. Each score counts once, so criteria and flagged records count as often as they were scored. "
     "The accuracy on the judge's page represents all records of a run instead. "

@@ -110,7 +110,7 @@ class TestDecisions:
     def test_decision_list_by_criterion_takes_any_name(
         self, criterion: str, as_lea: Client, ana: User, algebra: Run
     ) -> None:
-        yes, no = ({criterion: {"score": score, "justification": ""}} for score in ("Yes", "No"))
+        yes, no = ({criterion: {"score": score, "justification": ""}} for score in ("YES", "No"))
         changed, kept, removed = (EvaluationFactory.create(run=algebra) for _ in range(3))
         for record, scores in ((changed, no), (kept, yes), (removed, {"Other": {"score": "Yes"}})):
             decide(record, ana, scores=scores, origins={}, judged={criterion: "Yes"})
