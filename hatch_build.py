@@ -32,6 +32,10 @@ FILES_OF_TESTS = {
     "axe-core/axe.min.js": "axe-core/axe.min.js",
     "axe-core/LICENSE": "axe-core/LICENSE",
 }
+_NEEDS_NPM = """\
+npm could not install the front-end packages. It needs https://registry.npmjs.org. If a proxy re-encrypts
+connections, set NODE_EXTRA_CA_CERTS to the file of its certificates. npm reported:
+"""
 
 
 class FrontEndBuildHook(BuildHookInterface[Any]):
@@ -91,7 +95,7 @@ def _fetch(root: Path, work: Path) -> Path:
         command, cwd=work, return_completed_process=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     if done.returncode:
-        raise RuntimeError("npm could not install the front-end packages:\n" + done.stdout.decode())
+        raise RuntimeError(_NEEDS_NPM + done.stdout.decode())
     return work / "node_modules"
 
 

@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 
+_NEEDS_PACKAGES = "This Python has no package {name}. Start CogniReview with uv: uv run manage.py up\n"
 _NEEDS_EXTRA = "The MCP server needs further packages: pip install 'cognireview[mcp]'.\n"
 
 
@@ -29,8 +30,13 @@ def main() -> None:
         sys.exit(_serve_assistant(["--help"]))
     # Imports leave hardly any garbage. The collector, which looks for it all the time, is enabled after them.
     gc.disable()
-    from cognireview import command_line  # noqa: PLC0415 only after the first line
-
+    try:
+        from cognireview import command_line  # noqa: PLC0415 only after the first line
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith(("cognireview", "reviews")):
+            raise
+        sys.stderr.write(_NEEDS_PACKAGES.format(name=error.name))
+        sys.exit(2)
     command_line.main()
 
 

@@ -59,6 +59,16 @@ def test_all_invalid_settings_are_named_at_once(tmp_path: Path) -> None:
     assert "COGNIREVIEW_CLAIM_MINUTES: got '0'" in refused.stderr
 
 
+@pytest.mark.slow
+def test_python_without_the_packages_is_sent_to_uv() -> None:
+    """`-S` hides the packages of the virtual environment."""
+    command = [sys.executable, "-S", "manage.py", "list_runs"]
+    done = subprocess.run(command, cwd=BASE_DIR, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("This Python has no package django. Start CogniReview with uv")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.fixture
 def _sigterm_as_before() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
