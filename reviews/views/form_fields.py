@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
+from reviews.accounts.people import AccountError
 from reviews.days import check_year
 from reviews.imports import uploads
 from reviews.rubric.run_settings import InvalidSettings
@@ -67,12 +68,14 @@ def add_problems(form: forms.BaseForm, invalid: InvalidSettings) -> None:
 def refusal_in(form: forms.BaseForm, kind: type[Exception], field: str | None = None) -> Iterator[None]:
     """Add an error that ends this block to the form: to a field, or above all fields.
 
-    Without a field, the problems of settings are added to their own.
+    Without a field, the problems of settings and of an account are added to their own.
     """
     try:
         yield
     except kind as error:
         if isinstance(error, InvalidSettings) and field is None:
             add_problems(form, error)
+        elif isinstance(error, AccountError):
+            form.add_error(error.field if error.field in form.fields else None, error.reason)
         else:
             form.add_error(field, str(error))

@@ -1,9 +1,11 @@
-"""Render a page, only a part of it for htmx, or a page with a form."""
+"""Render a page, only a part of it for htmx, or a page with a form, and show refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
+from django.contrib import messages
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,6 +18,15 @@ def render_form(request: HttpRequest, template: str, form: BaseForm, **context: 
     """Render a page with a form, with status 422 for a form that was sent: it has errors."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, template, {"form": form, **context}, status=status)
+
+
+@contextmanager
+def refusal_shown(request: HttpRequest, kind: type[Exception]) -> Iterator[None]:
+    """Show an error that ends this block as a message."""
+    try:
+        yield
+    except kind as error:
+        messages.error(request, str(error))
 
 
 def render_part(

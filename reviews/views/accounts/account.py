@@ -37,6 +37,7 @@ from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
 from reviews.views.access import form_page
+from reviews.views.form_fields import refusal_in
 from reviews.views.parts import render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
@@ -223,10 +224,6 @@ class PasswordForm(forms.Form):
             self.add_error(field, reason)
         return values
 
-    def add_account_error(self, error: people.AccountError) -> None:
-        """Show the error at its field, or above all fields."""
-        self.add_error(error.field if error.field in self.fields else None, error.reason)
-
 
 class NewAccountForm(PasswordForm):
     username = forms.CharField(
@@ -258,11 +255,8 @@ def create_account(
     """Show the form for a new account. Once it is valid, call `add` and log the person in."""
     form = NewAccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
+        with refusal_in(form, people.AccountError):
             user = add(username=form.cleaned_data["username"], password=form.cleaned_data["password"])
-        except people.AccountError as error:
-            form.add_account_error(error)
-        else:
             response: HttpResponse = perform_login(request, user)
             messages.success(request, f"Welcome, {user.name}. {greeting}".strip())
             return response

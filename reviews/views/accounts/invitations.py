@@ -27,7 +27,8 @@ from reviews.views.accounts.people import (
     admins_only,
     render_people,
 )
-from reviews.views.parts import render_form
+from reviews.views.form_fields import refusal_in
+from reviews.views.parts import refusal_shown, render_form
 
 _MAIL = """\
 {link.created_by.name} invites you to CogniReview as {role}. Open this link to choose your name and password:
@@ -76,22 +77,18 @@ def renew_link(request: Request, pk: int) -> HttpResponse:
 
 
 def _renew(request: Request, link: OneTimeLink) -> HttpResponse:
-    try:
+    with refusal_shown(request, people.AccountError):
         new = one_time_links.renew(link=link, actor=request.user)
-    except people.AccountError as error:
-        messages.error(request, error.reason)
-        return redirect("people")
-    return _show_links(request, [new], sends=link.purpose == OneTimeLink.Purpose.JOIN)
+        return _show_links(request, [new], sends=link.purpose == OneTimeLink.Purpose.JOIN)
+    return redirect("people")
 
 
 @admin_action_on_person
 def password_link(request: Request, person: User) -> HttpResponse:
-    try:
+    with refusal_shown(request, people.AccountError):
         new = one_time_links.create_password_link(person=person, actor=request.user)
-    except people.AccountError as error:
-        messages.error(request, error.reason)
-        return redirect("person", person.pk)
-    return _show_links(request, [new], sends=False)
+        return _show_links(request, [new], sends=False)
+    return redirect("person", person.pk)
 
 
 def _show_links(request: Request, made: list[one_time_links.NewLink], *, sends: bool) -> HttpResponse:
@@ -135,11 +132,8 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     person = link.person
     form = PasswordForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
+        with refusal_in(form, people.AccountError):
             one_time_links.set_password_by_link(token=token, password=form.cleaned_data["password"])
-        except people.AccountError as error:
-            form.add_account_error(error)
-        else:
             messages.info(request, "Password changed. Sign in with the new password.")
             return redirect("login")
     tokens = api_tokens.valid_tokens(person).count()

@@ -24,7 +24,7 @@ from reviews.models import User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
 from reviews.views.pagination import page_links
-from reviews.views.parts import render_form
+from reviews.views.parts import refusal_shown, render_form
 
 admins_only = requires("manage_people")
 _PAGE_SIZE = 50
@@ -172,10 +172,7 @@ def reactivate(request: Request, found: User) -> HttpResponse:
 
 def _apply(request: Request, found: User, change: Callable[..., None], message: str) -> HttpResponse:
     """Apply a change to a person and return to their page, with the message or the error."""
-    try:
+    with refusal_shown(request, people.AccountError):
         change(person=found, actor=request.user)
-    except people.AccountError as error:
-        messages.error(request, error.reason)
-    else:
         messages.success(request, message)
     return redirect("person", found.pk)

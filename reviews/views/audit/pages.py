@@ -59,15 +59,14 @@ def audit_log(request: Request) -> HttpResponse:
 
 
 @require_safe
-def audit_csv(request: Request) -> HttpResponse | StreamingHttpResponse:
-    """Download the events of all pages as CSV."""
-    return _file(request, ".csv")
-
-
-@require_safe
-def audit_json(request: Request) -> HttpResponse | StreamingHttpResponse:
-    """Download the events of all pages as a JSON list."""
-    return _file(request, ".json")
+def audit_file(request: Request, suffix: str) -> HttpResponse | StreamingHttpResponse:
+    """Download the events of all pages as CSV, or as a JSON list."""
+    check(request.user, "read_audit")
+    form = FilterForm(request.GET, request)
+    if not form.is_valid():
+        return audit_log(request)
+    blocks = _csv(form.wanted, request.user) if suffix == ".csv" else _json(form.wanted, request.user)
+    return download(blocks, f"audit{suffix}", content_type=CONTENT_TYPES[suffix])
 
 
 @require_POST
@@ -77,15 +76,6 @@ def check_chain(request: Request) -> HttpResponse:
     chain_checks.request_check(actor=request.user)
     messages.success(request, "The audit log is being checked. Reload the page to see the result.")
     return redirect("audit")
-
-
-def _file(request: Request, suffix: str) -> HttpResponse | StreamingHttpResponse:
-    check(request.user, "read_audit")
-    form = FilterForm(request.GET, request)
-    if not form.is_valid():
-        return audit_log(request)
-    blocks = _csv(form.wanted, request.user) if suffix == ".csv" else _json(form.wanted, request.user)
-    return download(blocks, f"audit{suffix}", content_type=CONTENT_TYPES[suffix])
 
 
 @yield_from_replica

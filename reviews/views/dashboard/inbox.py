@@ -25,6 +25,7 @@ from reviews.review import escalations
 from reviews.views import inbox_navigation
 from reviews.views.access import form_page
 from reviews.views.dashboard.inbox_pane import pane_context
+from reviews.views.parts import refusal_shown
 
 
 class AnswerForm(forms.Form):
@@ -116,11 +117,8 @@ def _answer(request: Request) -> HttpResponse:
     form = AnswerForm(request.POST)
     if not form.is_valid():
         return _page(request, (raised, form))
-    try:
+    with refusal_shown(request, Conflict):
         escalations.resolve(escalation_id=raised.pk, actor=request.user, **form.cleaned_data)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-    else:
         outcome = Escalation.Outcome(form.cleaned_data["outcome"])
         messages.success(request, f"Answered: {raised.evaluation.title}. {outcome.label.capitalize()}.")
     return _go_back(request)

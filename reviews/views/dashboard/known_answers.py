@@ -19,8 +19,8 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run, load_run
 from reviews.views.dashboard import known_answer_tables
-from reviews.views.form_fields import WholeNumberField, add_problems
-from reviews.views.parts import render_form
+from reviews.views.form_fields import WholeNumberField, refusal_in
+from reviews.views.parts import refusal_shown, render_form
 
 _USUAL = 20
 _ANSWERS = BY_NAME["answer"]
@@ -45,18 +45,14 @@ def known_answers(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "lead_review")
     form = StartForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
-            started = review_known_answers.start(
-                run_id=run.pk, actor=request.user, count=form.cleaned_data["count"]
-            )
-        except InvalidSettings as invalid:
-            add_problems(form, invalid)
-        except Conflict as conflict:
-            messages.error(request, conflict.reason)
-            return redirect("known-answers", run.pk)
-        else:
-            records = counted(started.answers.count(), "record")
-            messages.success(request, f"Drew {records}. Review them now: your reviews are the known answers.")
+        with refusal_in(form, InvalidSettings):
+            with refusal_shown(request, Conflict):
+                started = review_known_answers.start(
+                    run_id=run.pk, actor=request.user, count=form.cleaned_data["count"]
+                )
+                records = counted(started.answers.count(), "record")
+                note = "Review them now: your reviews are the known answers."
+                messages.success(request, f"Drew {records}. {note}")
             return redirect("known-answers", run.pk)
     return render_form(request, "dashboard/known_answers.html", form, run=run, **_state(request, run))
 
@@ -103,11 +99,8 @@ def known_answer_check(request: Request, pk: int) -> HttpResponse:
 def end_check(request: Request, pk: int) -> HttpResponse:
     """End a check: the known answers become decisions."""
     found = load_in_run(request, KnownAnswerCheck.objects.all(), pk, "lead_review")
-    try:
+    with refusal_shown(request, Conflict):
         ended = review_known_answers.end(check_id=found.pk, actor=request.user)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-    else:
         waiting = f" {ended.waiting:,} stay in the queue." if ended.waiting else ""
         messages.success(request, f"The check has ended. Decided {ended.decided:,} records.{waiting}")
     return redirect("known-answer-check", found.pk)

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
 
 from reviews.accounts.permissions import check
 from reviews.dashboard import spot_checks
@@ -24,7 +25,7 @@ from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run
 from reviews.views.dashboard import filters
 from reviews.views.form_fields import WholeNumberField
-from reviews.views.parts import render_form
+from reviews.views.parts import refusal_shown, render_form
 from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
@@ -78,11 +79,8 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     problem = "" if action == "add" else _problem(request, record, form)
     if problem or action == "add":
         return _show(request, drawn, record, form=form, problem=problem)
-    try:
+    with refusal_shown(request, Conflict):
         done = _complete(request, drawn, record, form)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-    else:
         toasts.offer_undo(request, record, f"{done.get_outcome_display()}: {title}.")
     if place := place_of(request):
         return inbox_navigation.go_on(request, place)
@@ -177,8 +175,5 @@ def _go_to(request: Request, name: str, *keys: int) -> HttpResponse:
     """Redirect; a request by htmx leaves the page unless it is for another check."""
     inbox = place_of(request)
     place = reverse(name, args=keys, query={"inbox": str(inbox)} if inbox else None)
-    if request.htmx and name != "spot-check":
-        response = HttpResponse()
-        response.headers["HX-Redirect"] = place
-        return response
-    return SeeOther(place)
+    leaves_page = request.htmx and name != "spot-check"
+    return HttpResponseClientRedirect(place) if leaves_page else SeeOther(place)

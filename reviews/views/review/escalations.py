@@ -16,6 +16,7 @@ from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import answers, escalations
 from reviews.review.forms.escalation import EscalationForm
 from reviews.views.access import load_in_run
+from reviews.views.parts import refusal_shown
 from reviews.views.review import screen, toasts
 
 _LONGEST_ANSWER = 5_000
@@ -90,13 +91,10 @@ def take_side(request: Request, pk: int) -> HttpResponse:
     """Settle a disagreement with the independent review `review`, as a lead."""
     raised = _load(request, pk, "lead_review")
     review = parse_key(request.POST.get("review", ""))
-    try:
+    with refusal_shown(request, Conflict):
         record = escalations.take_side(escalation_id=pk, review_id=review or 0, actor=request.user)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-        return screen.show_settled(request, raised.evaluation)
-    toasts.offer_undo(request, record, f"Settled: {record.title}.")
-    return screen.show_settled(request, record)
+        toasts.offer_undo(request, record, f"Settled: {record.title}.")
+    return screen.show_settled(request, raised.evaluation)
 
 
 @require_POST

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from reviews.http.request import Request
@@ -16,6 +16,7 @@ from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 from reviews.views.access import form_page, load_run
 from reviews.views.form_fields import refusal_in
+from reviews.views.parts import render_form
 from reviews.views.runs.settings_page import SettingsForm
 
 
@@ -48,18 +49,11 @@ class RunNameForm(SettingsForm):
 
 
 @require_POST
-def archive(request: Request, run_pk: int) -> HttpResponse:
-    """Archive a run."""
+def archive(request: Request, run_pk: int, *, undo: bool = False) -> HttpResponse:
+    """Archive a run, or return an archived one to the lists."""
     run = load_run(request, run_pk, "configure_run")
-    archive_run(run_id=run.pk, actor=request.user)
-    return redirect("run", run.pk)
-
-
-@require_POST
-def unarchive(request: Request, run_pk: int) -> HttpResponse:
-    """Return an archived run to the lists."""
-    run = load_run(request, run_pk, "configure_run")
-    unarchive_run(run_id=run.pk, actor=request.user)
+    change = unarchive_run if undo else archive_run
+    change(run_id=run.pk, actor=request.user)
     return redirect("run", run.pk)
 
 
@@ -82,5 +76,5 @@ def delete(request: Request, run_pk: int) -> HttpResponse:
             request_deletion(run_id=run.pk, actor=request.user, confirmation=confirmation)
             messages.success(request, f"{run.name} is being deleted.")
             return redirect("runs")
-    context = {"run": run, "form": form, "progress": run_progress(run), "files": run.files.count()}
-    return render(request, "runs/delete.html", context, status=422 if form.is_bound else 200)
+    context = {"run": run, "progress": run_progress(run), "files": run.files.count()}
+    return render_form(request, "runs/delete.html", form, **context)

@@ -19,9 +19,11 @@ from reviews.dashboard.workload import Workload
 from reviews.days import read_day
 from reviews.http.request import Request
 from reviews.models import BulkChange, Run, User
+from reviews.records.wording import counted
 from reviews.search import listing
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.views.access import load_in_run, load_run
+from reviews.views.parts import refusal_shown
 
 # Records that can be selected one by one.
 MAX_SELECTED = 1_000
@@ -96,7 +98,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
 def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse:
     """Create spot checks of the selected records and open the first one. Without any, go back."""
     if made := spot_checks.select(run=run, records=_selected(request.POST) or (), actor=request.user):
-        messages.success(request, f"Selected {_records(len(made))} for spot checks.")
+        messages.success(request, f"Selected {counted(len(made), 'record')} for spot checks.")
         return redirect("spot-check", made[0].pk)
     messages.info(request, "No record with somebody else's decision that was not checked before is selected.")
     return redirect(_change_address(run, filters))
@@ -105,13 +107,11 @@ def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse
 @require_POST
 def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
     done = load_in_run(request, BulkChange.objects.select_related("run"), pk, "lead_review")
-    try:
+    with refusal_shown(request, bulk_changes.UndoRefused):
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
-    except bulk_changes.UndoRefused as refused:
-        messages.error(request, str(refused))
-    else:
-        stayed = f" Changed since, not restored: {_records(outcome.stayed)}." if outcome.stayed else ""
-        messages.success(request, f"Undone: {_records(outcome.restored)} restored.{stayed}")
+        unrestored = counted(outcome.stayed, "record")
+        stayed = f" Changed since, not restored: {unrestored}." if outcome.stayed else ""
+        messages.success(request, f"Undone: {counted(outcome.restored, 'record')} restored.{stayed}")
     return redirect(_change_address(done.run, Filters.from_query_string(done.query)))
 
 
@@ -285,7 +285,7 @@ def _description(order: BulkOrder, plan: BulkPreview) -> str:
     claimed = _claimed_elsewhere(plan.claimed)
     if plan.changes == 0:
         return f"No records to {_verb(order)}{claimed}."
-    records = _records(order.most if plan.changes is None else plan.changes)
+    records = counted(order.most if plan.changes is None else plan.changes, "record")
     to = f" to {order.assigned_to.name}" if order.assigned_to else ""
     more = "" if plan.changes is not None else " (the first of more; repeat the action for the rest)"
     return f"This will {_verb(order)} {records}{to}{more}{claimed}."
@@ -298,19 +298,14 @@ def _split_description(plan: SplitPreview) -> str:
     given = sum(plan.given.values())
     people = sum(1 for number in plan.given.values() if number)
     more = "" if plan.records is not None else " (the first of more; repeat the action for the rest)"
-    left = f" {_records(plan.left)} {'stay' if plan.left > 1 else 'stays'} as now." if plan.left else ""
-    among = f"{people} people" if people != 1 else "1 person"
-    return f"This will split {_records(given)} among {among}{more}{claimed}.{left}"
+    left = f" {counted(plan.left, 'record stays', 'records stay')} as now." if plan.left else ""
+    among = counted(people, "person", "people")
+    return f"This will split {counted(given, 'record')} among {among}{more}{claimed}.{left}"
 
 
 def _claimed_elsewhere(number: int) -> str:
-    if not number:
-        return ""
-    return (
-        f"; {number:,} are claimed by others and stay as they are"
-        if number > 1
-        else "; 1 is claimed by someone else and stays as it is"
-    )
+    one, many = "is claimed by someone else and stays as it is", "are claimed by others and stay as they are"
+    return f"; {counted(number, one, many)}" if number else ""
 
 
 def _verb(order: BulkOrder) -> str:
@@ -324,12 +319,8 @@ def _verb(order: BulkOrder) -> str:
     return str(order.kind)
 
 
-def _records(number: int) -> str:
-    return f"{number:,} record" if number == 1 else f"{number:,} records"
-
-
 def _confirmation(change: BulkChange) -> str:
-    records = _records(change.evaluations)
+    records = counted(change.evaluations, "record")
     match change.kind:
         case Kind.ASSIGN:
             return (

@@ -13,6 +13,7 @@ from reviews.search import filter_options, saved_views
 from reviews.search.filters import Filters
 from reviews.search.listing import RecordList
 from reviews.views.access import load_in_run, load_run
+from reviews.views.parts import refusal_shown
 
 MOST_TASKS = 20
 
@@ -34,7 +35,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
     """Save the posted `query` as a view called `name`; `shared` shares it with everybody."""
     run = load_run(request, run_pk)
     view = RecordList.parse(QueryDict(request.POST.get("query", "")))
-    try:
+    with refusal_shown(request, saved_views.SavedViewError):
         saved = saved_views.save(
             run=run,
             owner=request.user,
@@ -42,9 +43,6 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
             query=view.query(),
             is_shared="shared" in request.POST,
         )
-    except saved_views.SavedViewError as refused:
-        messages.error(request, str(refused))
-    else:
         messages.success(request, f"View “{saved.name}” saved.")
     return _to_list(run, view.query())
 

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
@@ -15,6 +15,7 @@ from reviews.imports.shipped_mappings import BY_NAME, SHIPPED
 from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, parse_mapping
 from reviews.storage.errors import ImportRefused
+from reviews.views.parts import render_form
 
 SHOWN = 50
 BEGINNING = """\
@@ -92,5 +93,5 @@ def mappings(request: Request) -> HttpResponse:
             messages.success(request, f"Mapping of {run.name} saved. Now import its files.")
             return redirect("mappings")
     mapped = Run.objects.filter(archived_at=None).exclude(mapping=None).order_by("-pk")[:SHOWN]
-    context = {"form": form, "runs": [(run, run_mapping(run)) for run in mapped]}
-    return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
+    runs = [(run, run_mapping(run)) for run in mapped]
+    return render_form(request, "runs/mappings.html", form, runs=runs)

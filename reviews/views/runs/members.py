@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from reviews.accounts.permissions import ROLES, people_with_role
+from reviews.accounts.permissions import loaded_role, people_with_role
 from reviews.models import Run, User
 from reviews.queue.members import configure_members, current_members
 from reviews.rubric.run_settings import fingerprint
@@ -67,15 +67,9 @@ def _candidates(run: Run) -> list[tuple[str, str]]:
     """Return the people to choose from, by username: reviewers, leads and present members."""
     members = {person.pk: person for person in run.members.prefetch_related("groups")}
     everybody = {person.pk: person for person in people_with_role().prefetch_related("groups")}
-    roles = {person: _role(person) for person in (members | everybody).values()}
+    roles = {person: loaded_role(person) or "no role" for person in (members | everybody).values()}
     shown = [person for person, role in roles.items() if role != "admin" or person.pk in members]
     return [
         (person.username, f"{person.name} · {roles[person] if person.is_active else 'deactivated'}")
         for person in sorted(shown, key=lambda person: person.username)
     ]
-
-
-def _role(person: User) -> str:
-    """Return the highest role of a person, whose groups are loaded."""
-    names = {group.name for group in person.groups.all()}
-    return next((role for role in reversed(ROLES) if role in names), "no role")

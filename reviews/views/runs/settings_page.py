@@ -14,6 +14,7 @@ from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views.access import form_page, load_run
+from reviews.views.form_fields import add_problems
 
 SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"
@@ -72,8 +73,7 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
         try:
             form.configure(run, request.user)
         except InvalidSettings as invalid:
-            for setting, sentences in invalid.problems.items():
-                form.add_error(setting, list(sentences))
+            add_problems(form, invalid)
         except SettingsChanged:
             run.refresh_from_db()
             posted = request.POST.copy()

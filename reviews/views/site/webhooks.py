@@ -12,7 +12,8 @@ from reviews.models import Run, Webhook
 from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.records.conflicts import Conflict
 from reviews.views.access import requires
-from reviews.views.parts import render_form
+from reviews.views.form_fields import refusal_in
+from reviews.views.parts import refusal_shown, render_form
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 # The latest messages on the page of a webhook.
@@ -65,14 +66,11 @@ def _show(request: Request, form: WebhookForm) -> HttpResponse:
 def add(request: Request) -> HttpResponse:
     """Add a webhook and show its secret once."""
     form = WebhookForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form)
-    try:
-        made = deliveries.add_webhook(**form.cleaned_data, actor=request.user)
-    except allowlist.TargetNotAllowed as refused:
-        form.add_error("url", str(refused))
-        return _show(request, form)
-    return _show_secret(request, made.webhook, made.secret)
+    if form.is_valid():
+        with refusal_in(form, allowlist.TargetNotAllowed, "url"):
+            made = deliveries.add_webhook(**form.cleaned_data, actor=request.user)
+            return _show_secret(request, made.webhook, made.secret)
+    return _show(request, form)
 
 
 def _show_secret(request: Request, webhook: Webhook, text: str) -> HttpResponse:
@@ -113,12 +111,10 @@ def add_secret(request: Request, pk: int) -> HttpResponse:
 
 
 def _add_secret(request: Request, found: Webhook) -> HttpResponse:
-    try:
+    with refusal_shown(request, Conflict):
         made = signing_secrets.add(webhook=found, actor=request.user)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-        return redirect("webhook", found.pk)
-    return _show_secret(request, found, made.text)
+        return _show_secret(request, found, made.text)
+    return redirect("webhook", found.pk)
 
 
 @require_POST
@@ -126,11 +122,8 @@ def _add_secret(request: Request, found: Webhook) -> HttpResponse:
 def remove_secret(request: Request, pk: int, secret_pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     secret = get_object_or_404(signing_secrets.secrets_of(found), pk=secret_pk)
-    try:
+    with refusal_shown(request, Conflict):
         signing_secrets.remove(secret=secret, actor=request.user)
-    except Conflict as conflict:
-        messages.error(request, conflict.reason)
-    else:
         messages.success(request, "Secret removed.")
     return redirect("webhook", found.pk)
 
