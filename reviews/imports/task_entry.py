@@ -1,9 +1,10 @@
 """Parse and validate one entry of a file of task context."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from reviews.records.line_splice import members
-from reviews.records.schema import Limits, LineError, read_object, type_name
+from reviews.records.schema import Limits, LineError, missing, read_object, type_name
 
 
 class Answer(NamedTuple):
@@ -28,6 +29,8 @@ class Task(NamedTuple):
 def read_task(entry: bytes, limits: Limits) -> Task:
     """Parse one entry. Unknown keys are ignored. Raises `LineError`."""
     data = read_object(entry, limits)
+    if absent := dict(_absent(data)):
+        raise missing(absent)
     return Task(
         task_id=_task_id(data, entry, limits),
         prompt=_prompt(data),
@@ -38,9 +41,21 @@ def read_task(entry: bytes, limits: Limits) -> Task:
     )
 
 
+def _absent(data: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the required fields without a value, also those of answers, and whether each is null."""
+    for name in ("task_id", "prompt"):
+        if data.get(name) is None:
+            yield name, name in data
+    listed = data.get("model_responses")
+    for number, answer in enumerate(listed if isinstance(listed, list) else ()):
+        for name in ("model_id", "response_text") if isinstance(answer, dict) else ():
+            if answer.get(name) is None:
+                yield f"model_responses[{number}].{name}", name in answer
+
+
 def _task_id(data: dict[str, Any], entry: bytes, limits: Limits) -> str:
     """Return the id as in an evaluation: a number keeps its spelling."""
-    value = data.get("task_id")
+    value = data["task_id"]
     if isinstance(value, int | float) and not isinstance(value, bool):
         spelled = [entry[member.start : member.end] for member in members(entry) if member.key == "task_id"]
         value = spelled[-1].decode()
@@ -48,8 +63,6 @@ def _task_id(data: dict[str, Any], entry: bytes, limits: Limits) -> str:
 
 
 def _id(name: str, value: Any, limits: Limits) -> str:
-    if value is None:
-        raise LineError(name, "is missing")
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
@@ -62,9 +75,7 @@ def _id(name: str, value: Any, limits: Limits) -> str:
 
 
 def _prompt(data: dict[str, Any]) -> str:
-    value = data.get("prompt")
-    if value is None:
-        raise LineError("prompt", "is missing")
+    value = data["prompt"]
     if not isinstance(value, str):
         raise LineError("prompt", f"is {type_name(value)}, but takes a string")
     return value
@@ -100,11 +111,9 @@ def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
 def _answer(name: str, entry: Any, limits: Limits) -> Answer:
     if not isinstance(entry, dict):
         raise LineError(name, f"is {type_name(entry)}, but takes an object")
-    response_id, response = entry.get("response_id"), entry.get("response_text")
-    if response is None:
-        raise LineError(f"{name}.response_text", "is missing")
+    response_id, response = entry.get("response_id"), entry["response_text"]
     return Answer(
-        model_id=_id(f"{name}.model_id", entry.get("model_id"), limits),
+        model_id=_id(f"{name}.model_id", entry["model_id"], limits),
         response_id=None if response_id is None else _id(f"{name}.response_id", response_id, limits),
         response=_text_or_object(f"{name}.response_text", response),
     )

@@ -172,8 +172,8 @@ class FieldMapping:
     def explained(self, error: LineError) -> LineError:
         """Return the error with the expression that caused it."""
         expression = dict(self.fields).get(error.field)
-        reason = f"{error.reason} (by the mapping: {shorten(expression)})" if expression else error.reason
-        return LineError(error.field, reason)
+        hint = f" (by the mapping: {shorten(expression)})" if expression else ""
+        return LineError(error.field, f"{error.problem}{hint}", error.more)
 
 
 def shorten(expression: str) -> str:

@@ -14,7 +14,7 @@ import datetime as dt
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, NamedTuple
@@ -55,12 +55,14 @@ NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.max
 
 
 class LineError(Exception):
-    """An invalid line: the field (empty for the line as a whole) and the reason."""
+    """An invalid line: the field (empty for the line as a whole), its problem, and what else is wrong."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}" if field else reason)
+    def __init__(self, field: str, problem: str, more: str = "") -> None:
         self.field = field
-        self.reason = reason
+        self.problem = problem
+        self.more = more
+        self.reason = f"{problem}; {more}" if more else problem
+        super().__init__(f"{field}: {self.reason}" if field else self.reason)
 
 
 class Record(NamedTuple):
@@ -120,11 +122,20 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
 
 
 def _lacking(data: dict[str, Any]) -> LineError:
-    """Return the error about the first required field without a value, which names the other ones, too."""
-    first, *others = (name for name in FIELDS if name in REQUIRED_FIELDS and data.get(name) is None)
-    reason = "is null, but the field is required" if first in data else "is missing"
-    also = ", ".join(f"{name} (null)" if name in data else name for name in others)
-    return LineError(first, f"{reason}; also missing: {also}" if also else reason)
+    """Return the error about the required fields without a value."""
+    names = (name for name in FIELDS if name in REQUIRED_FIELDS and data.get(name) is None)
+    return missing({name: name in data for name in names})
+
+
+def missing(fields: Mapping[str, bool]) -> LineError:
+    """Return the error about fields without a value, which names all of them.
+
+    Each value of the mapping says whether the field is null.
+    """
+    (first, is_null), *others = fields.items()
+    problem = "is null, but the field is required" if is_null else "is missing"
+    also = ", ".join(f"{name} (null)" if is_null else name for name, is_null in others)
+    return LineError(first, problem, f"also missing: {also}" if also else "")
 
 
 def read_object(line: bytes, limits: Limits) -> dict[str, Any]:

@@ -110,6 +110,12 @@ class TestTask:
             (task(task_id=True), "task_id", "is a boolean"),
             (task(task_id="x" * 600), "task_id", "longer than 512 bytes"),
             (task(prompt=...), "prompt", "is missing"),
+            (task(prompt=None), "prompt", "is null, but the field is required"),
+            (
+                task(prompt=..., task_id=None, model_responses=["54", {"response_id": "1"}]),
+                "task_id",
+                "also missing: prompt, model_responses[1].model_id, model_responses[1].response_text",
+            ),
             (task(prompt=["Why?"]), "prompt", "is an array"),
             (task(ideal_response=3), "ideal_response", "is a number"),
             (task(metadata="none"), "metadata", "is a string"),
@@ -155,7 +161,9 @@ class TestCommand:
         assert finished.status == 1
         assert b"  entry 2: task_id is missing" in finished.out
         report = json.loads(manage(capsysbinary, "import_context", str(file), "--json").out)
-        assert report["exceptions"] == [{"place": 2, "field": "task_id", "reason": "is missing"}]
+        assert report["exceptions"] == [
+            {"place": 2, "field": "task_id", "reason": "is missing; also missing: prompt"}
+        ]
 
     @pytest.mark.parametrize("name", ["missing.json", "archive.zip"])
     def test_context_command_exits_with_2_if_nothing_is_imported(

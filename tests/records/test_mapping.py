@@ -159,6 +159,12 @@ class TestFields:
         ("fields", "source", "field", "reason"),
         [
             ({}, {"id": None}, "evaluation_id", "is missing (by the mapping: id)"),
+            (
+                {},
+                {"id": None, "at": None},
+                "evaluation_id",
+                "is missing (by the mapping: id); also missing: created_at",
+            ),
             ({}, {"at": True}, "created_at", "is a boolean, but takes a string (by the mapping: at)"),
             ({}, {"at": 1e300}, "created_at", "is 1e+300, but takes seconds since 1970"),
             ({}, {"id": {}}, "evaluation_id", "is an object, but takes a string (by the mapping: id)"),
