@@ -32,6 +32,7 @@ from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
 from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.rare_tests import thirds
 from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -291,11 +292,7 @@ CHECKS = [
         pytest.param(GenerationMode.NEGATIVE, 3, id="invalid", marks=pytest.mark.exhaustive),
     ],
 )
-@pytest.mark.parametrize(
-    "name",
-    # Each third operation always, and every one in the exhaustive test.
-    [pytest.param(name, marks=[pytest.mark.exhaustive] if n % 3 else []) for n, name in enumerate(ACCESS)],
-)
+@pytest.mark.parametrize("name", thirds(ACCESS))
 def test_operation_conforms_to_schema(
     name: str, mode: GenerationMode, more: int, operations: dict[str, Operation], token: str
 ) -> None:

@@ -17,19 +17,19 @@ GATE_ONLY = (
     "alpha: 2 reviewers, 0.95, pass rate 0.9, n = 200",
     "difference of runs: both runs rated, 3 responses a task",
     "pass rate: one judge, 10% sample",
+    "accuracy: 5 ratings a task, n = 200",
+    "leniency: 5 ratings a task, only milder, n = 400",
+    "weighted_kappa: prevalence .9, n = 50",
+    "difference of accuracies: two judges, the same 200 responses",
+    "difference of models: 3 models, 5 samples a task",
 )
 TRIED = (
     "accuracy: independent, n = 20",
-    "accuracy: 5 ratings a task, n = 200",
     "false_pass: n = 100",
-    "leniency: 5 ratings a task, only milder, n = 400",
     "kappa: 5 ratings a task, n = 200",
-    "weighted_kappa: prevalence .9, n = 50",
     "ac1: prevalence .9, n = 20",
-    "difference of accuracies: two judges, the same 200 responses",
     "accuracy of the run: one judge, 10% sample",
     "miss rate: 3 models on the same 200 tasks",
-    "difference of models: 3 models, 5 samples a task",
 )
 
 

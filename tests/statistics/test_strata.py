@@ -72,7 +72,7 @@ def test_recipe_pools_cells_as_the_program_does(monkeypatch: pytest.MonkeyPatch)
         for judge in ("one", "two")
     ]
     random = np.random.default_rng(1)
-    for _ in range(50):
+    for _ in range(15):
         # No two parts have the same number of ratings.
         counts = (2 ** np.arange(len(paths)) * (random.random(len(paths)) < 0.5) / 8).astype(int)
         random.shuffle(counts)

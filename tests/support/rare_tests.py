@@ -6,12 +6,20 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 MARKS = ("exhaustive", "public_sample")
 # The selections of pytest that need only those files.
 SELECTIONS = {*MARKS, " or ".join(MARKS)}
-# A file names the mark or, for the public sample, the fixture with its type.
-_NAMED = re.compile(r"\b(?:exhaustive|public_sample|sample: bytes)\b")
+# A file names the mark, a function that sets it or, for the public sample, the fixture with its type.
+_NAMED = re.compile(r"\b(?:exhaustive|thirds|public_sample|sample: bytes)\b")
+
+
+def thirds(values: Iterable[str]) -> list[ParameterSet]:
+    """Return test cases of which each third always runs, and the others only if they are `exhaustive`."""
+    return [
+        pytest.param(value, marks=[pytest.mark.exhaustive] if n % 3 else []) for n, value in enumerate(values)
+    ]
 
 
 @cache

@@ -91,7 +91,6 @@ class TestEveryPage:
         "[" * 5_000,
     )
 
-    @pytest.mark.exhaustive
     def test_hostile_filters_are_harmless_on_every_page(self, visited: Visited) -> None:
         assert visited.probed == []
 

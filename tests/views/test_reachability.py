@@ -73,10 +73,8 @@ def everybody(ana: User, bo: User, lea: User, max: User) -> dict[str, User]:
     return {person.username: person for person in (ana, bo, lea, max)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "who", ["max", *(pytest.param(who, marks=pytest.mark.exhaustive) for who in ("ana", "lea"))]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("who", ["max", "ana", "lea"])
 def test_every_page_is_reachable_by_links(who: str, client: Client, everybody: dict[str, User]) -> None:
     """The site has a row of everything, a run with figures and a conflict, and a claim and a spot check."""
     person = everybody[who]

@@ -245,6 +245,7 @@ class TestUp:
         first.process.wait()
         assert up().status("/readyz") == 200
 
+    @pytest.mark.exhaustive
     def test_up_keeps_site_running_if_worker_keeps_failing_and_stops_on_ctrl_c(
         self, up: Callable[..., Up], data_dir: Path
     ) -> None:
