@@ -89,7 +89,8 @@ class ExportOptions:
         """The ending of an imported archive, such as `.eval`. Empty for other formats."""
         source = document_source(self.run, self.only_import) if self.format == "zip" else None
         ending = PurePath(source.file_name).suffix.lower() if source else ""
-        return ending if ending in formats.CONTENT_TYPES else ""
+        is_archive = formats.CONTENT_TYPES.get(ending) == formats.CONTENT_TYPES[".zip"]
+        return ending if is_archive else ""
 
 
 def export_options(export: Export) -> ExportOptions:

@@ -181,6 +181,13 @@ class TestExport:
         bring(packed(files_of(sample("a"))))
         assert ExportOptions(run(), format="zip").file_name == "inspect.eval"
 
+    @pytest.mark.parametrize("name", ["nightly.jsonl", "log.json", "log.csv", "log.eval.gz", "log"])
+    def test_archive_that_was_sent_under_another_name_is_exported_as_zip(self, name: str) -> None:
+        """The API names a file without a name after its run: `nightly.jsonl`."""
+        bring(packed(files_of(sample("a"))))
+        Import.objects.update(file_name=name)
+        assert ExportOptions(run(), format="zip").file_name == "inspect.zip"
+
     def test_log_as_json_is_read_by_the_same_mapping(self) -> None:
         log = {**HEADER, "stderr": 0, "samples": [sample("a")]}
         done = bring(json.dumps(log).encode())

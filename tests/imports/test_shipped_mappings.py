@@ -256,6 +256,12 @@ def test_lm_eval_leaves_metrics_of_the_whole_task_out() -> None:
     assert scores(record) == {"exact_match": False}
 
 
+def test_lm_eval_leaves_metrics_without_a_value_out() -> None:
+    sample = SAMPLE | {"metrics": ["f1", "exact_match", "missing"], "exact_match": None}
+    [record] = records("lm-eval", [json.dumps(sample).encode()])
+    assert scores(record) == {"f1": 0.25}
+
+
 def test_lm_eval_shows_the_choices_of_a_question() -> None:
     choices = {
         f"gen_args_{n}": {"arg_0": "Q", "arg_1": f" {name}"} for n, name in enumerate(("Rome", "Paris"))

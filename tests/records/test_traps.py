@@ -122,7 +122,7 @@ ACCEPTED: dict[str, list[bytes]] = {
             x=rb'{"\u0000": "\u0000"}', human_review_comments=rb'"\u0000"', raw_judge_output=rb'{"\u0000": 1}'
         ),
     ],
-    "a number in an id field": [
+    "a number as an id, except as `evaluation_id`": [
         line(task_id=number, model_id=number, response_id=number, ideal_response_id=number)
         for number in (b"5500", b"1.10", b"1E5", b"-0", b"18446744073709551616", b"1e5000")
     ],
