@@ -19,9 +19,8 @@ from reviews.api.problems import invalid_field
 from reviews.api.values import Day
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
-from reviews.dashboard.splitting import Share, Split, SplitRefused
+from reviews.dashboard.splitting import Share, Split
 from reviews.models import BulkChange, Run, User
-from reviews.records.conflicts import Conflict
 
 router = Router(tags=["bulk changes"])
 _MOST_SELECTED = 1_000
@@ -70,10 +69,7 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
     Records that others have claimed stay as they are when records are assigned, split or escalated.
     """
     order = _order(get_run(run, request.user), sent)
-    try:
-        return _shape(bulk_changes.apply(order=order, actor=request.user))
-    except SplitRefused as refused:
-        raise invalid_field("shares", str(refused)) from refused
+    return _shape(bulk_changes.apply(order=order, actor=request.user))
 
 
 @operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure", permission="lead_review")
@@ -83,10 +79,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
     if order.kind != Kind.SPLIT:
         plan = bulk_changes.preview(order)
         return {"evaluations": plan.changes, "claimed": plan.claimed, "given": {}}
-    try:
-        shares = bulk_changes.preview_split(order)
-    except SplitRefused as refused:
-        raise invalid_field("shares", str(refused)) from refused
+    shares = bulk_changes.preview_split(order)
     given = {person.username: number for person, number in shares.given.items()}
     return {"evaluations": shares.records, "claimed": shares.claimed, "given": given}
 
@@ -95,10 +88,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     """Restore the records of a bulk change, except those that have changed since."""
     change = load(BulkChange, change_id, request.user)
-    try:
-        return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))
-    except bulk_changes.UndoRefused as refused:
-        raise Conflict(str(refused)) from refused
+    return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))
 
 
 def _order(run: Run, sent: BulkChangeIn) -> BulkOrder:

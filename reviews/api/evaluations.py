@@ -137,7 +137,6 @@ def record_keys(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
 
 
 def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
-    """Return the problem for invalid filters."""
     return Problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         " ".join(sentences),

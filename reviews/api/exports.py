@@ -1,6 +1,5 @@
 """Exports as jobs: request, follow, cancel, and download the file with its receipt."""
 
-from http import HTTPStatus
 from typing import Any, Literal
 
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -12,9 +11,9 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.lookup import get_run, load
 from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.problems import Problem, invalid_field
+from reviews.api.problems import invalid_field
 from reviews.exports import downloads, formats, independent_reviews, jobs
-from reviews.exports.documents import InvalidExport, imported_format
+from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.exports.receipt import LineSource, ReceiptFilter, ReceiptInput, ReceiptOutput
 from reviews.http.streaming import download
@@ -103,10 +102,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
     )
     if not formats.is_installed(options.format):
         raise invalid_field("format", "This format is not installed on the server.")
-    try:
-        made = jobs.enqueue(options=options, actor=request.user)
-    except InvalidExport as invalid:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid)) from invalid
+    made = jobs.enqueue(options=options, actor=request.user)
     return _shape(load(Export, made.pk, request.user))
 
 

@@ -34,7 +34,6 @@ def link_next(request: HttpRequest, response: HttpResponse, cursor: str) -> str 
 
 
 def link_page(request: HttpRequest, response: HttpResponse, number: int) -> None:
-    """Link to the next page by its number."""
     _link(request, response, page=number)
 
 

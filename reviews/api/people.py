@@ -15,8 +15,7 @@ from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from cognireview.types.people import Invitation, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
-from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
-from reviews.accounts.people import AccountError
+from reviews.accounts.invitation_list import MOST, parse_invitees
 from reviews.accounts.permissions import ROLES, Denied, loaded_role, people_with_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -80,7 +79,7 @@ def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict
     """Change a person's role. Admins are made in the browser."""
     found = _find(username)
     _check_grant(request, sent.role)
-    _change(lambda: change_reviewer_role(person=found, role=sent.role, actor=request.user))
+    change_reviewer_role(person=found, role=sent.role, actor=request.user)
     return get_person(request, username)
 
 
@@ -88,7 +87,7 @@ def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict
 def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
     found = _find(username)
-    _change(lambda: deactivate_reviewer(person=found, actor=request.user))
+    deactivate_reviewer(person=found, actor=request.user)
     return get_person(request, username)
 
 
@@ -97,7 +96,7 @@ def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Reactivate a deactivated account. Accounts of admins can only be reactivated in the browser."""
     found = _find(username)
     _check_grant(request, loaded_role(found))
-    _change(lambda: people.reactivate(person=found, actor=request.user))
+    people.reactivate(person=found, actor=request.user)
     return get_person(request, username)
 
 
@@ -134,12 +133,8 @@ def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, An
         raise invalid_field("people", "Give each person a name or an e-mail address.")
     pending = {link.email.lower() for link in one_time_links.pending() if link.email}
     lines = "\n".join(", ".join(filter(None, (one.name, one.email, one.role))) for one in sent.people)
-    try:
-        invitees = parse_invitees(lines, "reviewer", pending=pending)
-    except InvalidList as invalid:
-        raise invalid_field("people", str(invalid)) from invalid
-    made = _change(lambda: one_time_links.invite_all(invitees=invitees, actor=request.user))
-    return [_new_invitation(new) for new in made]
+    invitees = parse_invitees(lines, "reviewer", pending=pending)
+    return [_new_invitation(new) for new in one_time_links.invite_all(invitees=invitees, actor=request.user)]
 
 
 @operation(router, operations.RENEW_INVITATION, scope="manage", permission="manage_people")
@@ -149,7 +144,7 @@ def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     if link.purpose != OneTimeLink.Purpose.JOIN:
         raise Denied("Password links are created in the browser only.")
     _check_grant(request, link.role)
-    return _new_invitation(_change(lambda: one_time_links.renew(link=link, actor=request.user)))
+    return _new_invitation(one_time_links.renew(link=link, actor=request.user))
 
 
 @operation(router, operations.WITHDRAW_INVITATION, scope="manage", permission="manage_people")
@@ -173,14 +168,6 @@ def _check_grant(request: ApiRequest, role: str) -> None:
     if missing := wanted - {"tokens"} - set(request.auth.scopes):
         named = ", ".join(scope for scope in api_tokens.SCOPES if scope in missing)
         raise Denied(f"A token can give a role only with its scopes. This one does not have: {named}.")
-
-
-def _change(change: Any) -> Any:
-    """Call a function that changes accounts. Raises `Problem` for an `AccountError`."""
-    try:
-        return change()
-    except AccountError as error:
-        raise invalid_field(error.field, error.reason) from error
 
 
 def _shapes(found: list[Any]) -> list[dict[str, Any]]:

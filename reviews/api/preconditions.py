@@ -41,9 +41,12 @@ def only_if_match(view: View) -> View:
     @wraps(view)
     def checked(request: Any, run: str, evaluation_id: str, sent: Any, **others: Any) -> Any:
         if wanted := request.headers.get("If-Match", "").strip():
-            current = _check(request, wanted, get_record(run, evaluation_id, request.user), others.get("key"))
-            if sent.version is None and wanted != "*":
-                sent.version = current
+            record, key = get_record(run, evaluation_id, request.user), others.get("key")
+            submission = saved_decision.submission_of(request.user, key) if key else None
+            if not (submission and versions.sent_before(submission, record, request.user)):
+                _check_version(wanted, record)
+                if sent.version is None and wanted != "*":
+                    sent.version = record.version
         return view(request, run=run, evaluation_id=evaluation_id, sent=sent, **others)
 
     return cast("View", checked)
@@ -68,14 +71,6 @@ def check_if_match(request: Any, record: Evaluation) -> None:
     """Raise `Problem` (412) if the request has an If-Match that is not the version of the record."""
     if wanted := request.headers.get("If-Match", "").strip():
         _check_version(wanted, record)
-
-
-def _check(request: Any, wanted: str, record: Evaluation, key: str | None) -> int | None:
-    """Return the version that the record must still have; None for a repeated request."""
-    if key and versions.sent_before(saved_decision.submission_of(request.user, key), record, request.user):
-        return None
-    _check_version(wanted, record)
-    return record.version
 
 
 def _check_version(wanted: str, record: Evaluation) -> None:

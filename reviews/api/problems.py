@@ -12,18 +12,29 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from cognireview.operations import disk_full
+from reviews.accounts.api_tokens import TokenError
+from reviews.accounts.invitation_list import InvalidList
+from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import Denied
 from reviews.api.problem_types import PATH, type_of
+from reviews.dashboard.bulk_changes import UndoRefused
+from reviews.dashboard.splitting import SplitRefused
 from reviews.database.locks import DEADLOCK, is_deadlock
+from reviews.exports.documents import InvalidExport
+from reviews.http.tus import TusError
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
+from reviews.judge.judge_data import InvalidJudgeData
+from reviews.judge.quality_gates import InvalidRequirement
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.records.field_errors import sentence_of
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow
+from reviews.search.saved_views import SavedViewError
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 from reviews.storage.errors import ImportRefused
+from reviews.webhooks.allowlist import TargetNotAllowed
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
@@ -215,9 +226,19 @@ def _deadlock(_request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(409, DEADLOCK)
 
 
-def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
-    errors = [{"field": refused.field, "reason": str(refused)}]
-    return problem_response(422, str(refused), slug="file-refused", errors=errors)
+def _of_field(field: str = "", slug: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
+    """Return the handler of an exception about one field, which is that of the exception if none is given."""
+
+    def handler(_request: HttpRequest, error: Any) -> HttpResponse:
+        errors = [{"field": field or error.field, "reason": str(error)}]
+        return problem_response(422, str(error), slug=slug, errors=errors)
+
+    return handler
+
+
+def _of_upload(_request: HttpRequest, error: Any) -> HttpResponse:
+    is_version = error.status == HTTPStatus.PRECONDITION_FAILED
+    return problem_response(error.status, str(error), slug="protocol-version" if is_version else "")
 
 
 def _invalid_settings(_request: HttpRequest, invalid: Any) -> HttpResponse:
@@ -252,8 +273,19 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     Evaluation.DoesNotExist: _with(404, "There is no record with this id."),
     CorruptData: _damaged,
     Http404: _with(404),
-    ImportRefused: _refused,
+    ImportRefused: _of_field(slug="file-refused"),
     InvalidSettings: _invalid_settings,
+    InvalidExport: _with(422),
+    InvalidJudgeData: _with(422),
+    InvalidRequirement: _of_field("require"),
+    InvalidList: _of_field("people"),
+    AccountError: _of_field(),
+    TokenError: _of_field("scopes"),
+    SavedViewError: _of_field("name"),
+    SplitRefused: _of_field("shares"),
+    TargetNotAllowed: _of_field("url"),
+    UndoRefused: _with(409),
+    TusError: _of_upload,
     FileTooLarge: _with(413),
     UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),

@@ -14,7 +14,6 @@ from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_run
 from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.problems import invalid_field
 from reviews.api.response_schemas import has_members_of
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import SamplingSettings
@@ -114,12 +113,9 @@ def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     """Save a list of records under a name."""
     found = get_run(run, request.user)
     query = read_filters(sent.filters).query_string
-    try:
-        view = saved_views.save(
-            run=found, owner=request.user, name=sent.name, query=query, is_shared=sent.is_shared
-        )
-    except saved_views.SavedViewError as error:
-        raise invalid_field("name", str(error)) from error
+    view = saved_views.save(
+        run=found, owner=request.user, name=sent.name, query=query, is_shared=sent.is_shared
+    )
     return members(runs.View, view)
 
 

@@ -25,7 +25,7 @@ from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import judge_data, quality_gates, report
 from reviews.judge.comparison import drift, history, paired
-from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
+from reviews.judge.judge_data import JudgeDataOptions
 from reviews.models import Run
 from reviews.queue import progress as queue_progress
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
@@ -100,10 +100,7 @@ def export_judge_data_file(
     assisted.
     """
     options = JudgeDataOptions(get_run(run, request.user), table, format)
-    try:
-        blocks = judge_data.export_judge_data(options=options, reader=request.user)
-    except InvalidJudgeData as reason:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(reason)) from reason
+    blocks = judge_data.export_judge_data(options=options, reader=request.user)
     kind = formats.CONTENT_TYPES[formats.ENDINGS[options.format]]
     return download(blocks, options.file_name, content_type=kind)
 
@@ -127,8 +124,8 @@ def get_judge_report(
     and why if the value is undefined.
     """
     found = report.build_report(filters.scope_of(get_run(run, request.user)))
-    checked = quality_gates.check_requirements(found, _required(require), request.user)
-    return quality_gates.as_json(found, checked)
+    required = [quality_gates.parse_requirement(text) for text in require]
+    return quality_gates.as_json(found, quality_gates.check_requirements(found, required, request.user))
 
 
 @operation(router, operations.COMPARISON, scope="read", permission="lead_review", problems=(422,))
@@ -161,7 +158,6 @@ def get_judge_drift(
 
 
 def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
-    """Return the runs of these names."""
     second = get_run(run, request.user)
     try:
         first = get_run(earlier, request.user)
@@ -193,13 +189,6 @@ def get_accuracy_over_runs(
     visible = Run.objects.visible_to(request.user)
     scope = filters.scope_of(get_run(run, request.user))
     return members(judge.History, history.accuracy_over_runs(scope, visible, by=by))
-
-
-def _required(texts: list[str]) -> list[quality_gates.Requirement]:
-    try:
-        return [quality_gates.parse_requirement(text) for text in texts]
-    except quality_gates.InvalidRequirement as error:
-        raise invalid_field("require", str(error)) from error
 
 
 @operation(router, operations.RUN, scope="read")

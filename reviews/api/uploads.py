@@ -1,7 +1,5 @@
 """Resumable uploads by the tus protocol 1.0 (https://tus.io), for programs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -52,9 +50,8 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> None:
     Send the bytes there by PATCH. After an interruption, HEAD returns the offset to continue from.
     """
     response["Tus-Resumable"] = tus.VERSION
-    with _as_problem():
-        tus.check_version(request)
-        announced = tus.read_upload(request)
+    tus.check_version(request)
+    announced = tus.read_upload(request)
     upload = uploads.begin(**announced._asdict(), actor=request.user)
     response["Location"] = f"{PREFIX}uploads/{upload.pk}"
 
@@ -64,8 +61,7 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> None:
 )
 def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Return the offset to continue from, in the header `Upload-Offset`."""
-    with _as_problem():
-        tus.check_version(request)
+    tus.check_version(request)
     _describe(response, _find(request, upload_id))
 
 
@@ -89,9 +85,8 @@ def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
 )
 def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""
-    with _as_problem():
-        tus.check_version(request)
-        offset = tus.read_number(request, "Upload-Offset")
+    tus.check_version(request)
+    offset = tus.read_number(request, "Upload-Offset")
     upload = _find(request, upload_id)
     if request.content_type != tus.CONTENT_TYPE:
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"The Content-Type must be {tus.CONTENT_TYPE}.")
@@ -113,8 +108,7 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
 @operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(412,), parameters=[_VERSION])
 def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Cancel an upload, and remove what was received."""
-    with _as_problem():
-        tus.check_version(request)
+    tus.check_version(request)
     uploads.discard(upload=_find(request, upload_id), actor=request.user)
     response["Tus-Resumable"] = tus.VERSION
 
@@ -124,16 +118,6 @@ def _find(request: ApiRequest, upload_id: UUID) -> Upload:
     if not found:
         raise Http404
     return found
-
-
-@contextmanager
-def _as_problem() -> Iterator[None]:
-    try:
-        yield
-    except tus.TusError as error:
-        if error.status == HTTPStatus.PRECONDITION_FAILED:
-            raise Problem(HTTPStatus.PRECONDITION_FAILED, str(error), slug="protocol-version") from error
-        raise Problem(HTTPStatus(error.status), str(error)) from error
 
 
 def _describe(response: HttpResponse, upload: Upload) -> None:
