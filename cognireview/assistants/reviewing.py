@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cognireview.assistants.tools import Filters, RecordId, Run, Tools, tool
-from cognireview.client.requests import scores_of
+from cognireview.client.requests import decision_of
 from cognireview.types import operations
 
 _Scores = Annotated[
@@ -62,7 +62,7 @@ class ReviewingTools(Tools):
         version: _Version = None,
     ) -> str:
         """Submit the decision on a claimed record."""
-        sent = _decision(scores, comments, causes) | {"version": version}
+        sent = decision_of(scores, comments, causes, version)
         return await self._call(operations.REVIEW, json=sent, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.REVISE, "review")
@@ -76,7 +76,7 @@ class ReviewingTools(Tools):
         causes: _Causes = None,
     ) -> str:
         """Replace the current decision on a record: one's own, or as a lead anybody's."""
-        sent = _decision(scores, comments, causes)
+        sent = decision_of(scores, comments, causes)
         return await self._call(operations.REVISE, json=sent, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.SKIP, "review")
@@ -122,8 +122,3 @@ class ReviewingTools(Tools):
     ) -> str:
         """Undo the last action in a run."""
         return await self._call(operations.UNDO, json={"event": event}, run=run)
-
-
-def _decision(scores: dict[str, Any], comments: str | None, causes: dict[str, str] | None) -> dict[str, Any]:
-    sent: dict[str, Any] = {"corrected_scores": scores_of(scores), "causes": causes or {}}
-    return sent if comments is None else sent | {"comments": comments}

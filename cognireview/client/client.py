@@ -1,7 +1,6 @@
 """The clients: blocking, and for event loops."""
 
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import httpx2
@@ -116,9 +115,7 @@ class Client(Site[Blocking]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -148,9 +145,7 @@ class AsyncClient(Site[Asynchronous]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
     async def close(self) -> None:

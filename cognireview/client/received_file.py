@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from cognireview.client.errors import UnexpectedResponse
@@ -43,9 +42,7 @@ class ReceivedFile:
         self._file, self._temporary = os.fdopen(handle, "wb"), Path(name)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._file.close()
         self._temporary.unlink(missing_ok=True)
 

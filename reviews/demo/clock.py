@@ -39,7 +39,6 @@ class WorkingDays:
             self.now = max(self._starts[self._day], self.now)
 
     def read(self) -> dt.datetime:
-        """Return the time."""
         return self.now
 
     @contextmanager

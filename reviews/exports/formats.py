@@ -195,18 +195,22 @@ def _cell(value: str | float | None) -> str:
 
 
 def _parquet(jsonl: Iterable[bytes]) -> Iterator[bytes]:
-    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    schema = _schema(pyarrow)
-    drain = Drain()
     # Dictionary encoding of unique long texts costs memory and saves nothing.
     ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
-    with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
-        for group in _groups(jsonl, ROW_GROUP_BYTES):
-            columns = [
-                pyarrow.array(column, type=field.type)
-                for column, field in zip(_columns(group), schema, strict=True)
+    schema = _schema(importlib.import_module("pyarrow"))
+    yield from write_parquet(schema, map(_columns, _groups(jsonl, ROW_GROUP_BYTES)), use_dictionary=ids)
+
+
+def write_parquet(schema: Any, batches: Iterable[Iterable[list[Any]]], **options: Any) -> Iterator[bytes]:
+    """Write batches of columns as Parquet, with further options of `ParquetWriter`."""
+    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    drain = Drain()
+    with parquet.ParquetWriter(drain, schema, compression="zstd", **options) as writer:
+        for columns in batches:
+            arrays = [
+                pyarrow.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)
             ]
-            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
             yield drain.taken()
     yield drain.taken()
 
@@ -258,6 +262,10 @@ def _part(scores: dict[str, Any], criterion: str, part: str) -> str | None:
     """Return one value of a criterion as text. The scores of a file may have any shape."""
     judged = scores.get(criterion)
     value = judged.get(part) if isinstance(judged, dict) else judged if part == "score" else None
+    return score_text(value)
+
+
+def score_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json_text(value)
 
 

@@ -161,7 +161,6 @@ def _locked(export_id: int) -> Export:
 
 @transaction.atomic
 def fail(*, export_id: int, error: str) -> None:
-    """Record that the job of an export failed."""
     export = _locked(export_id)
     if export.state == Export.State.UNFINISHED:
         export.state, export.error, export.finished_at = Export.State.FAILED, error, timezone.now()
@@ -188,7 +187,6 @@ def cancel(*, export_id: int, actor: User) -> bool:
 
 @transaction.atomic
 def _finish_cancelled(export_id: int) -> None:
-    """Record that the job stopped an export as requested."""
     export = _locked(export_id)
     if export.state == Export.State.UNFINISHED:
         _cancel(export, export.progress.cancelled_by)

@@ -164,7 +164,6 @@ def _decided_actions(source: Import, only: str) -> _Actions:
 
 
 def rejected_plan(source: Import, *, written: bool) -> _Actions:
-    """Yield an action for each rejected line."""
     rejected = source.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     for line in rejected.values_list("line", flat=True).iterator():
         yield LineAction(line, written=written)

@@ -94,7 +94,6 @@ class ExportOptions:
 
 
 def export_options(export: Export) -> ExportOptions:
-    """Return the options that an export was requested with."""
     return ExportOptions(**{option.name: getattr(export, option.name) for option in fields(ExportOptions)})
 
 

@@ -67,18 +67,10 @@ def _csv_value(value: Any) -> str | float | None:
 
 
 def _parquet(batches: Iterable[list[Row]], columns: Sequence[Column]) -> Iterator[bytes]:
-    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    pyarrow = importlib.import_module("pyarrow")
     schema = pyarrow.schema([(name, _arrow_type(pyarrow, kind)) for name, kind in columns])
-    drain = formats.Drain()
-    with parquet.ParquetWriter(drain, schema, compression="zstd") as writer:
-        for batch in batches:
-            arrays = [
-                pyarrow.array([_arrow_value(row[column.name], column.kind) for row in batch], type=field.type)
-                for column, field in zip(columns, schema, strict=True)
-            ]
-            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
-            yield drain.taken()
-    yield drain.taken()
+    data = ([[_arrow_value(row[name], kind) for row in batch] for name, kind in columns] for batch in batches)
+    yield from formats.write_parquet(schema, data)
 
 
 def _arrow_type(pyarrow: Any, kind: Kind) -> Any:
@@ -98,11 +90,7 @@ def _arrow_type(pyarrow: Any, kind: Kind) -> Any:
 def _arrow_value(value: Any, kind: Kind) -> Any:
     if kind != "scores" or value is None:
         return value
-    return [{name: _score_text(score[name]) for name in SCORE_PARTS} for score in value]
-
-
-def _score_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else formats.json_text(value)
+    return [{name: formats.score_text(score[name]) for name in SCORE_PARTS} for score in value]
 
 
 _WRITERS: dict[str, Callable[[Iterable[list[Row]], Sequence[Column]], Iterator[bytes]]] = {

@@ -17,8 +17,6 @@ SHOWN_PROBLEMS = 20
 
 @dataclass
 class Comparison:
-    """The result of a comparison."""
-
     #: Lines of the export that are identical to the original, and lines with changed human_* values.
     identical: int = 0
     changed: int = 0

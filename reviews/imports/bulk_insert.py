@@ -53,13 +53,11 @@ def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence
 
 
 def insert_evaluations(records: Collection[IncomingRecord]) -> None:
-    """Insert records as new evaluations."""
     if records:
         _copy_rows(COPY_EVALUATIONS, [record.row for record in records])
 
 
 def insert_entries(entries: EncodedEntries) -> None:
-    """Insert the index entries of new evaluations."""
     _copy_rows(_COPY_FACETS, [entries.facets])
     _copy_rows(_COPY_WORDS, [entries.words])
 

@@ -104,7 +104,7 @@ class ImportIndex:
         insert_entries(parsed.entries)
         self._keep_options(parsed.entries.options - self._known_options)
 
-    def _keep_options(self, new: set[Facet]) -> None:
+    def _keep_options(self, new: frozenset[Facet]) -> None:
         if not new:
             return
         if not self._has_options:

@@ -341,7 +341,8 @@ class _FileImport:
             elif (row := known.get(record.evaluation_id)) is None:
                 new[record.evaluation_id] = record
             else:
-                reconciled.append(self._reconcile(record, row))
+                reconciled.append(reconcile(record, row, self._reader))
+                row.seen_in_line = row.seen_in_line or record.line
                 noted.append(self._note(reconciled[-1], row))
         blank = len(lines) - len(incoming) - len(parsed.errors)
         rejected = [line for line in noted if line.outcome == ImportLine.Outcome.REJECTED]
@@ -360,11 +361,6 @@ class _FileImport:
         target.of_other_judge += len(rejected) - len(invalid)
         self._count(len(new), noted)
         return {record.line for record in new.values()}
-
-    def _reconcile(self, record: IncomingRecord, row: KnownRecord) -> Reconciled:
-        reconciled = reconcile(record, row, self._reader)
-        row.seen_in_line = row.seen_in_line or record.line
-        return reconciled
 
     def _note(self, reconciled: Reconciled, row: KnownRecord) -> ImportLine:
         noted = ImportLine(

@@ -83,7 +83,6 @@ def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLi
 
 
 def usable_cores() -> int:
-    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -99,7 +98,6 @@ class _Processes:
         self._threads = ThreadPoolExecutor(count, "parse")
 
     def close(self) -> None:
-        """End all processes."""
         self._threads.shutdown(cancel_futures=True)
         # Our child is the first one.
         for process in reversed(self._all):

@@ -17,7 +17,6 @@ from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits, LineError
 from reviews.search.index_entries import (
     EncodedEntries,
-    EncodedEntry,
     NeedsStoredRecord,
     encode_entry,
     join_entries,
@@ -30,8 +29,6 @@ MAX_MEMORY = 1024**3
 
 
 class ParseRequest(NamedTuple):
-    """Lines to parse."""
-
     text: bytes
     #: Number of the first line in the file.
     first_line: int
@@ -96,7 +93,7 @@ class _Entries:
     def __init__(self, run: int, rubric: Rubric | None) -> None:
         self._run = run
         self._by = facets_by(rubric) if rubric else None
-        self._all: list[EncodedEntry] = []
+        self._all: list[EncodedEntries] = []
 
     def add(self, key: int, encoded: EncodedLine) -> None:
         if self._by:

@@ -29,34 +29,25 @@ _JUDGE = "judge_llm_model"
 _LONGEST_JUDGE = 80
 
 
+@dataclass(eq=False)
 class IncomingRecord:
     """A record in the file being imported, with its encoded row."""
 
-    def __init__(
-        self,
-        line: int,
-        evaluation_id: str,
-        content_hash: bytes,
-        row: memoryview,
-        lines: ChunkLines,
-        *,
-        mapping: FieldMapping | None,
-    ) -> None:
-        self.line = line
-        self.evaluation_id = evaluation_id
-        self.content_hash = content_hash
-        self.row = row
-        self._lines = lines
-        self._mapping = mapping
+    line: int
+    evaluation_id: str
+    content_hash: bytes
+    row: memoryview
+    lines: ChunkLines
+    mapping: FieldMapping | None
 
     @cached_property
     def record(self) -> Record:
         """The parsed record, read on first access: a new record needs only its row."""
-        return read_line(self._text, mapping=self._mapping, number=self.line)
+        return read_line(self._text, mapping=self.mapping, number=self.line)
 
     @property
     def _text(self) -> bytes:
-        return self._lines[self.line - self._lines.chunk.first_line]
+        return self.lines[self.line - self.lines.chunk.first_line]
 
     def record_as_in(self, mapping: FieldMapping | None, line: int) -> Record:
         """Return the record as if it had come in that line of an earlier import, whose mapping is given.
@@ -64,10 +55,10 @@ class IncomingRecord:
         `$received_at` and the other circumstances of the import are then those of the earlier one, so only
         the content of the files is compared.
         """
-        if mapping is None or self._mapping is None or not mapping.varies_by_import:
+        if mapping is None or self.mapping is None or not mapping.varies_by_import:
             return self.record
-        outside = replace(mapping.outside, document=self._mapping.outside.document)
-        return read_line(self._text, mapping=self._mapping.of_import(outside), number=line)
+        outside = replace(mapping.outside, document=self.mapping.outside.document)
+        return read_line(self._text, mapping=self.mapping.of_import(outside), number=line)
 
 
 @dataclass

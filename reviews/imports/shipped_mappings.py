@@ -24,7 +24,6 @@ class ShippedMapping(NamedTuple):
         return any(form <= keys for form in self.keys)
 
     def read(self) -> FieldMapping:
-        """Return the mapping."""
         return _read(self.name)
 
 

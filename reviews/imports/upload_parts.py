@@ -35,8 +35,6 @@ _MOVE = """
 
 
 class _Row(NamedTuple):
-    """A row to store."""
-
     offset: int
     #: How many lines end in the text. None if it is no chunk.
     lines: int | None
@@ -114,7 +112,6 @@ class ChunkedUpload:
         self._upload, self._sha256 = upload, sha256
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks."""
         line = 1
         for number, part in enumerate(_parts(self._upload)):
             assert part.lines is not None

@@ -255,7 +255,6 @@ def enqueue_mapped(upload: Upload, *, run_name: str, mapping: FieldMapping) -> I
 
 @transaction.atomic
 def discard(*, upload: Upload, actor: User) -> None:
-    """Remove an unfinished upload."""
     events.record("upload dropped", actor=actor, upload=str(upload.pk), file_name=upload.file_name)
     upload.delete()
 

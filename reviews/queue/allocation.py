@@ -47,7 +47,6 @@ def bound(share: float) -> bytes:
 
 
 def is_blind(run: Run, evaluation_id: str) -> bool:
-    """Return whether the record is in the run's blind share."""
     return position(BLIND, evaluation_id) < run.blind_share
 
 

@@ -12,7 +12,6 @@ _MAX_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
 
 
 def claim_length(run: Run) -> dt.timedelta:
-    """Return how long a claim lasts in a run."""
     return dt.timedelta(minutes=run.claim_minutes) if run.claim_minutes else settings.CLAIM_LENGTH
 
 

@@ -223,7 +223,6 @@ def skip(*, evaluation_id: int, reviewer: User) -> None:
 
 @transaction.atomic
 def unskip(*, evaluation_id: int, reviewer: User) -> None:
-    """Return a skipped record to the reviewer's queue."""
     evaluation = lock_evaluation(evaluation_id)
     count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
     if count:
@@ -254,7 +253,6 @@ def lock_evaluation(evaluation_id: int) -> Evaluation:
 
 
 def check_not_archived(run: Run) -> None:
-    """Raise `RunArchived` if the run is archived."""
     if run.archived_at:
         raise RunArchived(run.name)
 

@@ -33,8 +33,6 @@ _CLAIM_NEXT = _BOTH.sub(_twice, _SQL).replace("/* columns */", _COLUMNS)
 
 
 class Claimed(NamedTuple):
-    """A record that was just claimed."""
-
     evaluation: Evaluation
     #: Whether the reviewer had claimed the record before.
     was_claimed: bool

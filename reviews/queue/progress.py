@@ -84,7 +84,6 @@ PROGRESS_OF_RUN = f"{_PROGRESS} WHERE run.id = %(run)s"
 
 
 def run_progress(run: Run) -> Progress:
-    """Count the records of a run."""
     return _progress(PROGRESS_OF_RUN, {"run": run.pk})[run.pk]
 
 
@@ -96,7 +95,6 @@ def number_of_records() -> Combinable:
 
 
 def count_records(run: Run) -> int:
-    """Return the number of all records of a run."""
     statement = "SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %s"
     return int(fetch_value(statement, [run.pk]))
 

@@ -20,8 +20,6 @@ class StoresExtracted(Protocol):
 
 
 class ExtractedScores(NamedTuple):
-    """The scores extracted from a record's raw output."""
-
     proposals: tuple[Proposal, ...] = ()
     is_too_long: bool = False
     #: The version of the extractor, None if the scores were parsed.

@@ -16,8 +16,6 @@ _LONG = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation."""
-
     #: The role, with the name of the speaker if there is one.
     title: str
     #: user, assistant, system, tool, or the message's own role.

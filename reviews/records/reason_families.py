@@ -16,8 +16,6 @@ NOTHING_SAID = "No reason given"
 
 
 class ReasonFamily(NamedTuple):
-    """A family of flag reasons."""
-
     #: For URLs.
     key: str
     #: The common part of the reasons.

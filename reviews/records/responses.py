@@ -85,7 +85,6 @@ def has_answer(response: Any) -> bool:
 
 
 def make_part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> ResponsePart:
-    """Return a JSON value as a part."""
     text, items, data = "", [], None
     if isinstance(value, str):
         text = value

@@ -113,7 +113,6 @@ class Rubric:
         return self._by_name.get(name) or Criterion(name)
 
     def title(self, name: str) -> str:
-        """Return the title of a criterion."""
         return self._titles.get(name) or criterion_title(name)
 
     @cached_property
@@ -121,7 +120,6 @@ class Rubric:
         return {one.name: one.title or criterion_title(one.name) for one in self.criteria}
 
     def scale_of(self, name: str) -> Scale:
-        """Return the scale of a criterion."""
         listed = self._by_name.get(name)
         return (listed and listed.scale) or self.scale
 

@@ -9,7 +9,6 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from reviews.records import partial_json
@@ -74,17 +73,6 @@ class Extraction(NamedTuple):
     is_too_long: bool = False
 
 
-class _Part(NamedTuple):
-    """A criterion, its position in the text with doubled backslashes, and its repairs."""
-
-    criterion: str
-    score: Score
-    justification: str
-    start: int
-    end: int
-    repairs: tuple[Repair, ...]
-
-
 def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     """Extract criteria and scores from a judge's raw output. Never raises: garbage gives no proposals.
 
@@ -109,11 +97,11 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     return Extraction(proposals, tuple(step for step in STEPS if step in steps))
 
 
-def _last_forms(text: str, parts: list[_Part]) -> list[_Part]:
+def _last_forms(text: str, parts: list[Proposal]) -> list[Proposal]:
     """Return the last form of each criterion. One that replaces another score has a note of it."""
-    ordered = sorted(parts, key=attrgetter("start"))
-    names = names_with_groups(text, [(part.criterion, part.start) for part in ordered])
-    last: dict[str, _Part] = {}
+    ordered = sorted(parts, key=lambda part: part.span[0])
+    names = names_with_groups(text, [(part.criterion, part.span[0]) for part in ordered])
+    last: dict[str, Proposal] = {}
     for name, part in zip(names, ordered, strict=True):
         repairs, earlier = part.repairs, last.pop(name, None)
         if earlier and earlier.score != part.score:
@@ -123,9 +111,10 @@ def _last_forms(text: str, parts: list[_Part]) -> list[_Part]:
     return list(last.values())
 
 
-def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
-    """Return the part with its position in the raw text, before backslashes were doubled."""
-    before, until = bisect_left(doubled, part.start), bisect_left(doubled, part.end)
+def _proposal(part: Proposal, raw: str, doubled: list[int]) -> Proposal:
+    """Return a criterion of the doubled text with its position in the raw text, and all of its repairs."""
+    start, end = part.span
+    before, until = bisect_left(doubled, start), bisect_left(doubled, end)
     repairs = part.repairs
     if before < until:
         repairs += (_doubling(raw, doubled[before] - before),)
@@ -133,7 +122,7 @@ def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
         _storable(part.criterion),
         _storable(part.score) if isinstance(part.score, str) else part.score,
         _storable(part.justification),
-        (part.start - before, part.end - until),
+        (start - before, end - until),
         tuple(sorted(repairs, key=lambda repair: STEPS.index(repair.step))),
     )
 
@@ -187,10 +176,6 @@ def _strings(data: Any) -> tuple[list[str], bool]:
     return strings, has_scores
 
 
-def _no_number(_: str) -> None:
-    return None
-
-
 def _integer(spelled: str) -> int | None:
     return int(spelled) if len(spelled) <= _LONGEST_INTEGER else None
 
@@ -202,7 +187,9 @@ def _float(spelled: str) -> float | None:
 
 _LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
 # Accepts line breaks inside strings. A number that no column could hold is not a score.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
+_DECODER = json.JSONDecoder(
+    strict=False, parse_constant=lambda _: None, parse_int=_integer, parse_float=_float
+)
 
 _OBJECT = re.compile(r'\{\s*"')
 _IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
@@ -219,7 +206,7 @@ class _ObjectScanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.parts: list[_Part] = []
+        self.parts: list[Proposal] = []
         self.unreadable = 0
         self.budget = ReadingBudget(text)
         self._at = 0
@@ -237,7 +224,7 @@ class _ObjectScanner:
 
     def steps_around(self) -> set[str]:
         """Return the steps needed for the text around the criteria."""
-        first = self.parts[0].start
+        first = self.parts[0].span[0]
         is_broken = self.unreadable > first
         steps = {"truncation"} if is_broken else set()
         opening = _OBJECT.search(self.text)
@@ -284,14 +271,14 @@ class _ObjectScanner:
         self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
         if part := _repaired_part(name, self.text, start, brace, end):
             self.parts.append(part)
-            self._at = self._since = part.end
+            self._at = self._since = part.span[1]
 
 
 def _name(key: re.Match[str]) -> str:
     return str(_DECODER.decode(f'"{key[1]}"')) if "\\" in key[1] else key[1]
 
 
-def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
+def _part(name: str, value: dict[str, Any], start: int, end: int) -> Proposal | None:
     """Return the criterion of an object, named by its key or, in a list, by itself."""
     score_key = _spelling(value, _SCORE)
     score: Any = value[score_key] if score_key else None
@@ -310,7 +297,7 @@ def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | Non
     respelled = _respelled(
         (criterion_key, criterion), (score_key, _SCORE[0]), (justification_key, _JUSTIFICATION[0])
     )
-    return _Part(criterion, score, as_text(justification), start, end, respelled)
+    return Proposal(criterion, score, as_text(justification), (start, end), respelled)
 
 
 def _respelled(*keys: tuple[str | None, str]) -> tuple[Repair, ...]:
@@ -348,7 +335,7 @@ _SPELLED_SCORE = re.compile(
 _LOOKS_AT_PIECE = 6
 
 
-def _repaired_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
+def _repaired_part(name: str, text: str, start: int, brace: int, end: int) -> Proposal | None:
     """Return the criterion of a truncated or invalid object that opens at `brace`.
 
     Only its justification may be incomplete: the score must be spelled out completely in the text.
@@ -362,7 +349,7 @@ def _repaired_part(name: str, text: str, start: int, brace: int, end: int) -> _P
     if not part or part.score != _literal(spelled["value"]):
         return None
     repair = _difference(piece, json.dumps(value, ensure_ascii=False))
-    return _Part(*part[:-1], (*part.repairs, repair))
+    return part._replace(repairs=(*part.repairs, repair))
 
 
 def _difference(broken: str, repaired: str) -> Repair:

@@ -13,6 +13,7 @@ import orjson
 
 from reviews.records import expressions
 from reviews.records.expressions import ExpressionBudget, ExpressionError
+from reviews.records.json_text import as_text
 from reviews.records.mapping import BY_RULES, SCORES, CriteriaMapping, FieldMapping, shorten
 from reviews.records.mapping_functions import content_sha256
 from reviews.records.schema import (
@@ -201,19 +202,15 @@ def _scores(mapping: FieldMapping, reader: _ExpressionReader) -> Iterator[tuple[
             why = reader.value_of(SCORES, justification, member) if justification else None
             yield (
                 name if met[name] == 1 else f"{name} ({met[name]})",
-                {"score": score, "justification": "" if why is None else _text(why)},
+                {"score": score, "justification": as_text(why)},
             )
 
 
 def _name_of(criteria: CriteriaMapping, member: Any, reader: _ExpressionReader) -> str:
-    name = reader.value_of(SCORES, criteria.name, member)
-    if name is None or not _text(name).strip():
+    name = as_text(reader.value_of(SCORES, criteria.name, member))
+    if not name.strip():
         raise LineError(SCORES, f"has a score without a name: {shorten(criteria.name)} gives nothing")
-    return _text(name)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return name
 
 
 def _name(value: Any) -> Any:
@@ -223,11 +220,11 @@ def _name(value: Any) -> Any:
 
 
 def _raw_output(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {"raw_content": _text(value)}
+    return value if isinstance(value, dict) else {"raw_content": as_text(value)}
 
 
 def _response(value: Any) -> Any:
-    return value if isinstance(value, dict) else _text(value)
+    return value if isinstance(value, dict) else as_text(value)
 
 
 def _reasons(value: Any) -> Any:
@@ -251,7 +248,7 @@ def _moment(value: Any) -> Any:
 
 _FITTED = (
     dict.fromkeys(_NAMES, _name)
-    | dict.fromkeys(_TEXTS, _text)
+    | dict.fromkeys(_TEXTS, as_text)
     | dict.fromkeys(_RESPONSES, _response)
     | {
         "raw_judge_output": _raw_output,

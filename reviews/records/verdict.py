@@ -35,7 +35,6 @@ class VerdictRule:
         return self.kind in {"mean", "weighted"}
 
     def level(self, mean: float) -> Level:
-        """Return the level of a mean."""
         if self.pass_from is not None and mean >= self.pass_from:
             return "yes"
         return "partial" if self.partial_from is not None and mean >= self.partial_from else "no"

@@ -23,8 +23,6 @@ class TakenValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReviewerScore:
-    """One reviewer's score of a criterion."""
-
     reviewer: str
     #: Empty if the reviewer excluded the criterion.
     score: str
@@ -81,7 +79,6 @@ class ReviewComparison:
 
     @property
     def sentence(self) -> str:
-        """Summary for the page."""
         if len(self.reviewers) == 1:
             return f"There is one independent review, by {self.reviewers[0].reviewer}."
         if not self.differing:

@@ -35,12 +35,10 @@ def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -
 
 
 def find_draft(evaluation: Evaluation, reviewer: User) -> Draft | None:
-    """Return the reviewer's draft of the record."""
     return Draft.objects.filter(evaluation=evaluation, reviewer=reviewer).first()
 
 
 def discard(*, evaluation_id: int, reviewer: User) -> None:
-    """Delete the reviewer's draft of the record."""
     Draft.objects.filter(evaluation=evaluation_id, reviewer=reviewer).delete()
 
 

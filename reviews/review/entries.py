@@ -20,8 +20,6 @@ Scores = Mapping[str, Mapping[str, Any]]
 
 
 class Decision(TypedDict, total=False):
-    """A reviewer's decision on a record."""
-
     #: Criterion -> {score, justification, justification_by}, for each criterion that is not excluded.
     #: `justification_by` is "judge" or "reviewer", where the entry differs from the judge's.
     scores: Required[Scores]

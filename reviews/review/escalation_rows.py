@@ -40,7 +40,6 @@ def end_escalation(
     actor: User,
     answer: str = "",
 ) -> None:
-    """End an escalation."""
     escalation.outcome, escalation.answer = outcome, answer
     escalation.resolved_by, escalation.resolved_at = actor, timezone.now()
     # People need no notice of their own answer.

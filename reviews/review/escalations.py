@@ -143,7 +143,6 @@ def cancel(*, escalation_id: int, actor: User) -> None:
 
 
 def find_open(evaluation: Evaluation) -> Escalation | None:
-    """Return the open escalation of a record."""
     return evaluation.escalations.filter(outcome=Outcome.OPEN).select_related("raised_by").first()
 
 

@@ -14,8 +14,6 @@ MAX_ROWS = 150
 
 
 class FileScore(NamedTuple):
-    """The score and justification of a criterion."""
-
     title: str
     score: str
     text: str

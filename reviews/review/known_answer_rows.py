@@ -13,7 +13,6 @@ def is_collecting(evaluation: Evaluation) -> bool:
 
 
 def running_check(run: Run) -> KnownAnswerCheck | None:
-    """Return the running check of a run."""
     return KnownAnswerCheck.objects.select_related("started_by").filter(run=run, ended_at=None).first()
 
 

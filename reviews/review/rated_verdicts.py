@@ -93,14 +93,6 @@ class _Rated(NamedTuple):
     final: str | None
 
 
-class _Verdicts(NamedTuple):
-    """The verdicts of a rating, as in `_Rated`."""
-
-    judge: str
-    human: str
-    final: str | None
-
-
 def rate_earlier_decision(evaluation: Evaluation) -> None:
     """Compute the verdicts of a locked record's ratings after an earlier decision became current.
 
@@ -118,20 +110,20 @@ def rate_again(run: Run, *, record: int | None = None) -> int:
     changed = [*_changed(run, run_rubric(run), record)]
     if changed:
         values: dict[str, Any] = {
-            "records": [rated.record for rated, _ in changed],
-            "blind": [rated.blind_scores for rated, _ in changed],
-            "reviews": [rated.review for rated, _ in changed],
-            "judges": [verdicts.judge for _, verdicts in changed],
-            "humans": [verdicts.human for _, verdicts in changed],
-            "finals": [verdicts.final for _, verdicts in changed],
+            "records": [rated.record for rated in changed],
+            "blind": [rated.blind_scores for rated in changed],
+            "reviews": [rated.review for rated in changed],
+            "judges": [rated.judge for rated in changed],
+            "humans": [rated.human for rated in changed],
+            "finals": [rated.final for rated in changed],
         }
         execute(_ADD_CELLS, values)
         execute(_MOVE, values)
     return len(changed)
 
 
-def _changed(run: Run, rubric: Rubric, record: int | None) -> Iterator[tuple[_Rated, _Verdicts]]:
-    """Yield the ratings whose verdicts differ by the rubric."""
+def _changed(run: Run, rubric: Rubric, record: int | None) -> Iterator[_Rated]:
+    """Yield the ratings whose verdicts differ by the rubric, with their new verdicts."""
 
     @lru_cache(maxsize=10_000)
     def verdict(scores: str | None) -> str:
@@ -143,10 +135,10 @@ def _changed(run: Run, rubric: Rubric, record: int | None) -> Iterator[tuple[_Ra
         for row in cursor:
             rated = _Rated(*row)
             decided = rubric.verdict(orjson.loads(rated.decided or "{}")) or ""
-            verdicts = _Verdicts(
-                rated.judge if rated.has_verdict else verdict(rated.judged),
-                decided if rated.given is None else verdict(rated.given),
-                None if rated.final is None else decided,
+            rated_again = rated._replace(
+                judge=rated.judge if rated.has_verdict else verdict(rated.judged),
+                human=decided if rated.given is None else verdict(rated.given),
+                final=None if rated.final is None else decided,
             )
-            if verdicts != (rated.judge, rated.human, rated.final):
-                yield rated, verdicts
+            if rated_again != rated:
+                yield rated_again

@@ -75,8 +75,6 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """An action that was undone."""
-
     action: Action
     #: The record after it.
     evaluation: Evaluation

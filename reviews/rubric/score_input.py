@@ -30,8 +30,6 @@ _ONE_DIGIT = re.compile(r"(\d)(?:[.,]0+)?(?![\d.,])", re.ASCII)
 
 
 class Choice(NamedTuple):
-    """A score to choose."""
-
     score: Score
     #: The form value.
     value: str

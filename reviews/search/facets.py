@@ -152,7 +152,6 @@ def facets_of(record: SearchableRecord, judged: Sequence[JudgedCriterion], rubri
 # Records of an import have few names, and making their facets takes longer than finding them.
 @lru_cache(maxsize=100)
 def facets_of_names(model: str | None, judge: str, template: str) -> tuple[Facet, ...]:
-    """Return the facets of the model, the judge and its prompt."""
     models = () if model is None else (Facet("model", model),)
     return (*models, Facet("judge", judge), Facet("template", template))
 
@@ -164,7 +163,6 @@ def facets_of_checks(outcome: VerificationOutcome, *, is_parsed: bool) -> tuple[
 
 
 def facets_of_scores(judged: Iterable[JudgedCriterion]) -> Iterator[Facet]:
-    """Yield the facets of the judge's scores."""
     for criterion, score, _ in judged:
         if is_score(score):
             yield Facet("score", score_value(criterion, score))

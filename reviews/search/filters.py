@@ -312,7 +312,6 @@ class Filters:
         return condition
 
     def values_of(self, name: str) -> list[str]:
-        """Return the values of one filter."""
         return [value for other, value in self.values if other == name]
 
     def without(self, *pairs: tuple[str, str]) -> Self:

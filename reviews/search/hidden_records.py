@@ -12,13 +12,6 @@ from reviews.models.evaluations import IN_QUEUE
 _NO_RECORD = Q(pk__in=[])
 
 
-class _AnswerInContext(Func):
-    """Whether task context has the answer of the record's model."""
-
-    function = "answered_by_context"
-    output_field = BooleanField()
-
-
 def hidden_from(reader: User | None, run: Run) -> Q:
     """Return the condition for records of the run whose judge output is hidden from this person.
 
@@ -38,21 +31,19 @@ def hidden_from_all(run: Run) -> tuple[Q, Q]:
 
     PostgreSQL counts the former by an index alone.
     """
-    hidden = _in_blind_share(run)
+    hidden = _in_share(run.blind_share) if run.blind_share else _NO_RECORD
     return hidden & Q(has_answer=True), hidden & Q(has_answer=False) & Q(_answer_in_context())
 
 
-def _in_blind_share(run: Run) -> Q:
-    """Return the condition for records in the queue that nobody has seen. With an answer, they are hidden."""
-    return _in_share(run.blind_share) if run.blind_share else _NO_RECORD
-
-
 def _in_share(share: float | Combinable) -> Q:
+    """Return the condition for records in the queue that nobody has seen. With an answer, they are hidden."""
     return IN_QUEUE & Q(review=None, was_shown=False, blind_position__lt=share)
 
 
-def _answer_in_context() -> _AnswerInContext:
-    return _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
+def _answer_in_context() -> Func:
+    """Return the expression for whether task context has the answer of the record's model."""
+    columns = map(F, ("run", "task_id", "model_id", "response_id"))
+    return Func(*columns, function="answered_by_context", output_field=BooleanField())
 
 
 def _shown_to(reader: User | Combinable, run: Run | Combinable) -> Q:

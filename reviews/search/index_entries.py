@@ -38,30 +38,22 @@ class IndexEntry(NamedTuple):
     words: list[bytes]
 
 
-class EncodedEntry(NamedTuple):
-    """The entry of a record as rows of a binary COPY, without header and trailer."""
+class EncodedEntries(NamedTuple):
+    """The entries of one or several records as rows of a binary COPY, without header and trailer."""
 
-    #: The row of `evaluation_facets`, in the order of `FACET_COLUMNS`.
+    #: The rows of `evaluation_facets`, in the order of `FACET_COLUMNS`.
     facets: bytes
-    #: The row of `evaluation_words`, in the order of `WORD_COLUMNS`.
+    #: The rows of `evaluation_words`, in the order of `WORD_COLUMNS`.
     words: bytes
     #: The facets that become options of filters.
     options: frozenset[Facet]
-
-
-class EncodedEntries(NamedTuple):
-    """The entries of several records, as `EncodedEntry`."""
-
-    facets: bytes
-    words: bytes
-    options: set[Facet]
 
 
 class NeedsStoredRecord(Exception):
     """PostgreSQL may return other values than those in the line, so the entry needs the stored record."""
 
 
-class _Values(NamedTuple):
+class SearchedRow(NamedTuple):
     """The fields of a `SearchableRecord`, read from the values of a row."""
 
     evaluation_id: str
@@ -81,9 +73,9 @@ class _Values(NamedTuple):
     extracted_scores: dict[str, Any] | None
 
 
-_searched = itemgetter(*[(*Record._fields, "extracted_scores").index(name) for name in _Values._fields])
+_searched = itemgetter(*[(*Record._fields, "extracted_scores").index(name) for name in SearchedRow._fields])
 _JSON = [
-    _Values._fields.index(name)
+    SearchedRow._fields.index(name)
     for name in ("raw_judge_output", "parsed_rubric_scores", "review_reasons", "extracted_scores")
 ]
 _SCORES = Record._fields.index("parsed_rubric_scores")
@@ -116,7 +108,7 @@ def index_entry(key: int, record: SearchableRecord, by: RubricFacets) -> IndexEn
     return _entry(key, record, judged_criteria(record), by)
 
 
-def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) -> EncodedEntry:
+def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) -> EncodedEntries:
     """Encode the entry of a record of a run from the values of its row, with JSON as bytes.
 
     Raises `NeedsStoredRecord`.
@@ -130,7 +122,7 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
         pair = context and pair_key(task, record_id, context)
     except ValueError as error:
         raise NeedsStoredRecord from error
-    record = _Values._make(fields)
+    record = SearchedRow._make(fields)
     judged = judged_criteria(record)
     if any(isinstance(one.score, float) and one.score.is_integer() for one in judged) and _RESPELLED.search(
         values[_SCORES]
@@ -144,7 +136,7 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
         _cluster(4, task_cluster(task, record_id)),
         _encode_keys(entry.facets.keys),
     )
-    return EncodedEntry(b"".join(row), _encode_words(entry), entry.facets.options)
+    return EncodedEntries(b"".join(row), _encode_words(entry), entry.facets.options)
 
 
 def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
@@ -155,12 +147,11 @@ def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by
     return IndexEntry(key, by.facets(record, judged), words)
 
 
-def join_entries(entries: Sequence[EncodedEntry]) -> EncodedEntries:
-    """Join the rows and the options of entries."""
+def join_entries(entries: Sequence[EncodedEntries]) -> EncodedEntries:
     return EncodedEntries(
         b"".join([entry.facets for entry in entries]),
         b"".join([entry.words for entry in entries]),
-        set[Facet]().union(*{entry.options for entry in entries}),
+        frozenset[Facet]().union(*{entry.options for entry in entries}),
     )
 
 

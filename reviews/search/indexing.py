@@ -22,7 +22,7 @@ from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
 from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key
-from reviews.search.index_entries import facets_as_json, index_entry
+from reviews.search.index_entries import SearchedRow, facets_as_json, index_entry
 from reviews.search.remembered_facets import facets_by
 
 JOB = "reviews.tasks.index_records"
@@ -40,24 +40,7 @@ GROWTH_LEFT_TO_AUTOVACUUM = 0.1
 _INDEXED_RECORDS = "SELECT reltuples FROM pg_class WHERE oid = 'evaluation_words'::regclass"
 # Lines of a file that are indexed at once: by the job, in one transaction.
 CHUNK_LINES = 1_000
-_COLUMNS = (
-    "pk",
-    "evaluation_id",
-    "task_id",
-    "model_id",
-    "response_id",
-    "judge_llm_model",
-    "judge_prompt_template_path",
-    "raw_judge_output",
-    "parsed_rubric_scores",
-    "extracted_scores",
-    "aggregated_score",
-    "final_answer_verified",
-    "verification_message",
-    "review_reasons",
-    "parsing_error",
-    "human_review_comments",
-)
+_COLUMNS = ("pk", *SearchedRow._fields)
 
 _PUT_FACETS = """
     INSERT INTO evaluation_facets AS known (
@@ -100,8 +83,6 @@ def lock_before_run() -> None:
 
 
 class LineRange(NamedTuple):
-    """Lines of a file."""
-
     #: The number of the line before the first one.
     after: int
     #: The number of the last line.
@@ -265,6 +246,5 @@ def is_indexed(run: Run) -> bool:
 
 
 def unindexed_count(run: Run) -> int:
-    """Return the number of records of a run that are not indexed yet."""
     left = UnindexedImport.objects.filter(source__run=run).aggregate(sum=Sum("evaluations"))["sum"]
     return left or 0

@@ -69,14 +69,11 @@ class ListedRecord(NamedTuple):
         return int(self.values[0])
 
     def create(self) -> Evaluation:
-        """Return the record as an instance."""
         [record] = _create([self])
         return record
 
 
 class RecordPage(NamedTuple):
-    """A page of a list."""
-
     records: list[ListedRecord]
     #: The number of matches; None if there are more than `counted`.
     total: int | None

@@ -65,8 +65,6 @@ class _ByRule(NamedTuple):
 
 
 class RubricFacets:
-    """The facets of records by one rubric."""
-
     def __init__(self, rubric: Rubric) -> None:
         self._rubric = rubric
         self._known: dict[tuple[Any, ...], _ByScores] = {}

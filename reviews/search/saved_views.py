@@ -1,9 +1,8 @@
 """Saved views: named filters and sort orders of a run's list, private or, if saved by a lead, shared."""
 
-from typing import Any
-
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import Combinable
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
@@ -19,9 +18,10 @@ class SavedViewError(Exception):
     """The view cannot be saved; the message is a sentence."""
 
 
-def visible_to(run: Run, user: User) -> QuerySet[SavedView]:
+def visible_to(run: Run | Combinable, user: User | Combinable) -> QuerySet[SavedView]:
     """Return the views that a person can use: their own and the shared ones."""
-    return _visible(run, user)
+    views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
+    return views.select_related("owner").order_by("name", "pk")
 
 
 def load_visible(run: Run, user: User) -> list[SavedView]:
@@ -30,12 +30,7 @@ def load_visible(run: Run, user: User) -> list[SavedView]:
         return _VISIBLE.rows(run=run.pk, user=user.pk)
 
 
-def _visible(run: Any, user: Any) -> QuerySet[SavedView]:
-    views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
-    return views.select_related("owner").order_by("name", "pk")
-
-
-_VISIBLE = CompiledQuery(lambda: _visible(parameter("run"), parameter("user")))
+_VISIBLE = CompiledQuery(lambda: visible_to(parameter("run"), parameter("user")))
 
 
 @transaction.atomic

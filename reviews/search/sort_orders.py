@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 from django.db.models import F, Func, Q, TextField, Value
@@ -36,18 +37,12 @@ def _moment(value: Any) -> dt.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
 
-def _isoformat(value: dt.date) -> str:
-    return value.isoformat()
-
-
 def _day(value: Any) -> dt.date:
     return dt.date.fromisoformat(_text(value))
 
 
 @dataclass(frozen=True)
 class SortOrder:
-    """A sort order."""
-
     title: str
     #: The expressions to sort by, all in the same direction.
     by: tuple[Combinable, ...]
@@ -74,11 +69,9 @@ class SortOrder:
             return None
 
     def cursor(self, row: Evaluation) -> str:
-        """Return the cursor of a row as text."""
-        return json.dumps([getattr(row, name) for name in self.places], default=_isoformat)
+        return json.dumps([getattr(row, name) for name in self.places], default=methodcaller("isoformat"))
 
     def after(self, cursor: Cursor) -> GreaterThan | LessThan:
-        """Return the condition for rows after a cursor."""
         return self.after_expressions(map(Value, cursor))
 
     def after_expressions(self, cursor: Iterable[Combinable]) -> GreaterThan | LessThan:

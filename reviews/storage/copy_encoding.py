@@ -96,7 +96,6 @@ def encode_line(
 
 
 def encode_record(record: Record, keys: RowKeys) -> EncodedLine:
-    """Encode a parsed record."""
     values: list[Any] = list(record)
     for place in _JSON_PLACES:
         if values[place] is not None:

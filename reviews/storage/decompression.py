@@ -20,8 +20,6 @@ _ENDINGS = {".gz", ".zst", ".zip", ".jsonl", ".ndjson", ".json", ".eval"}
 
 
 class _Codec(NamedTuple):
-    """A compression format."""
-
     name: str
     #: Creates an object that decompresses one frame.
     new_frame: Callable[[], Any]

@@ -40,7 +40,6 @@ def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
 
 
 def line_has_record(line: bytes, evaluation_id: str, mapping: FieldMapping | None) -> bool:
-    """Whether a line contains the record with that id."""
     if b'"%b"' % evaluation_id.encode() in line:
         return True
     try:

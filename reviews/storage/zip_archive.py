@@ -116,7 +116,6 @@ class ZipArchive:
             yield block
 
     def matching(self, pattern: str) -> list[ZipInfo]:
-        """Return the files whose names match a pattern."""
         return [info for name, info in self.files.items() if fnmatchcase(name, pattern)]
 
     def lines(self, infos: Iterable[ZipInfo]) -> Iterator[bytes]:

@@ -70,7 +70,7 @@ class TestParse:
         assert [number for number, _, _ in parsed.records] == [2]
 
     def test_parser_leaves_the_begin_of_a_line_to_the_next_chunk(self) -> None:
-        assert parse(work(line())) == ParsedLines([], b"", [], [], EncodedEntries(b"", b"", set()))
+        assert parse(work(line())) == ParsedLines([], b"", [], [], EncodedEntries(b"", b"", frozenset()))
 
     @pytest.mark.parametrize("error", [MemoryError, SystemError])
     def test_line_that_needs_too_much_memory_is_rejected_alone(

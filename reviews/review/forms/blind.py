@@ -10,6 +10,8 @@ class BlindForm(ReviewForm):
     """The criteria of a record without the judge's scores and texts."""
 
     is_blind = True
+    judged_verdict = ""
+    source_title = read_title = "Your scores"
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -28,15 +30,3 @@ class BlindForm(ReviewForm):
         An empty comment becomes that of the decision in the file.
         """
         return encode_fields([row.as_fields for row in self.rows], self.comment or self.sheet.comments)
-
-    @property
-    def judged_verdict(self) -> str:
-        return ""
-
-    @property
-    def source_title(self) -> str:
-        return "Your scores"
-
-    @property
-    def read_title(self) -> str:
-        return "Your scores"

@@ -175,7 +175,6 @@ class CriterionForm(forms.Form):
 
     @property
     def known(self) -> Criterion:
-        """The criterion of the rubric."""
         return self.rubric.criterion(self.criterion)
 
     @property

@@ -10,8 +10,6 @@ from reviews.review.escalations import REASONS
 
 
 class RadioOption(NamedTuple):
-    """One radio button."""
-
     value: str
     label: str
     checked: bool

@@ -33,7 +33,6 @@ class FormRow(NamedTuple):
 
 
 def row_prefix(number: int | str) -> str:
-    """Return the prefix of a row's field names."""
     return f"criteria-{number}"
 
 

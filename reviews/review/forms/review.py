@@ -282,7 +282,6 @@ class ReviewForm(forms.Form):
 
     @cached_property
     def segments(self) -> SegmentLayout:
-        """The layout of the score buttons."""
         return segment_layout(row.input for row in [*self.rows, self.blank_row])
 
     @property
