@@ -43,7 +43,8 @@ from reviews.statistics.totals import ClusterTotals
 BASES: dict[Basis, str] = {
     "blind": "Blind: the reviewer scored before the judge's scores were shown.",
     "assisted": "Assisted: the reviewer saw the judge's scores. Such decisions may overstate the judge's "
-    "accuracy, because people tend to agree with a score they see. The figures describe them only.",
+    "accuracy, because people tend to agree with a score they see. The figures describe them only. Replaced, "
+    "undone, reopened and outdated decisions do not count.",
 }
 PARTS: dict[Part, str] = {
     "run": "The ratings represent all records of the run: flagged and unflagged ones, weighted by their "

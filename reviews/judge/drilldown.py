@@ -61,7 +61,7 @@ class RatingFilter:
     escalated: Literal["yes", ""] = ""
     #: A family of flag reasons: ratings of the verdict whose record had one of its reasons.
     reason: str = ""
-    #: A cause of the run's rubric: current decisions that name it are listed.
+    #: A cause of the run's rubric: decisions of decided records that name it are listed.
     cause: str = ""
 
     @classmethod
@@ -95,7 +95,7 @@ class RatedRecord:
     human: Any
     #: What the reviewer submitted; None also if a blind rating has no decision by its reviewer yet.
     final: Any
-    #: Criterion -> cause that the current decision names.
+    #: Criterion -> cause that the decision names.
     causes: Mapping[str, str]
 
 
@@ -114,7 +114,7 @@ def list_ratings(scope: JudgeScope, asked: RatingFilter, *, after: str = "") -> 
 
 
 def _mentioning(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
-    """Find the decisions that name a cause. Only current decisions have mentions."""
+    """Find the decisions that name a cause. Only decisions of decided records have mentions."""
     mentions = CauseMention.objects.filter(
         scope.condition(), scope.decision_filters(), cause=asked.cause, review__lt=start
     )

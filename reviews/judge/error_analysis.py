@@ -23,10 +23,10 @@ from reviews.search import facets
 DEFINITIONS = {
     "mentions": "How often reviewers named the cause. The order shows what to fix first, not how often the "
     "judge makes the error.\n\n"
-    "Current decisions that name the cause, once per criterion of a record. Naming a cause is optional, and "
+    "Decisions of decided records that name the cause, once per criterion. Naming a cause is optional, and "
     "flagged records are reviewed more often than others.",
     "examples": "The newest decisions that name the cause. They come from different criteria first.\n\n"
-    "The judge's justification is omitted if the record has changed since.",
+    "Records that wait for another decision, because they were reopened or changed in a file, are left out.",
 }
 # The characters that Markdown treats as markup.
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
@@ -234,7 +234,7 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
 
 def quote(review: Review, criterion: str) -> Quote:
     """Quote a criterion of a decision with the judge's score and justification."""
-    judged = facets.judged_criteria(review.evaluation) if is_unchanged(review) else []
+    judged = facets.judged_criteria(review.evaluation)
     said = next((one.justification for one in judged if one.criterion == criterion), "")
     entry = (review.corrected_scores or {}).get(criterion)
     own = entry.get("justification") if isinstance(entry, Mapping) else None
@@ -244,12 +244,6 @@ def quote(review: Review, criterion: str) -> Quote:
         human_score=score_of(entry),
         human_justification=own if isinstance(own, str) and own.strip() != said.strip() else "",
     )
-
-
-def is_unchanged(review: Review) -> bool:
-    """Return whether the record is unchanged since the decision."""
-    record = review.evaluation
-    return (review.source_import_id, review.source_line) == (record.source_import_id, record.source_line)
 
 
 def to_markdown(analysis: ErrorAnalysis, link: Callable[[Example], str]) -> Iterator[str]:

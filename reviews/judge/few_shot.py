@@ -21,18 +21,14 @@ _BATCH = 50
 
 @yield_from_replica
 def stream_examples(scope: JudgeScope) -> Iterator[bytes]:
-    """Yield one example per named cause, oldest first, reading a batch of records at a time.
-
-    Decisions whose record has changed since are omitted: the judge saw a different record.
-    """
+    """Yield one example per named cause, oldest first, reading a batch of records at a time."""
     with HeldTransaction():
         mentions = error_analysis.find_mentions(scope).order_by("review", "criterion")
         named = iter(mentions.select_related("review__evaluation", "review__reviewer").iterator(_BATCH))
         while batch := list(islice(named, _BATCH)):
             records = [mention.review.evaluation for mention in batch]
             for mention, context in zip(batch, task_context.find_contexts(records), strict=True):
-                if error_analysis.is_unchanged(mention.review):
-                    yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
+                yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:

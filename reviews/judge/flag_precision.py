@@ -56,7 +56,7 @@ DEFINITIONS = {
     "Wrong verdicts on records with the reason, divided by all wrong verdicts of the run, flagged or not.",
     "minutes_per_error": "How long reviewers work to find one wrong verdict with this reason. Use it to "
     "compare reasons.\n\n"
-    "The mean active minutes of the current decisions on records with the reason, divided by the precision. "
+    "The mean active minutes of the decisions on decided records with the reason, divided by the precision. "
     "Time is active while the page is visible and in use. A record with several reasons counts its "
     "whole time for each.",
     "advice": "Whether the reason is worth its reviews. Without enough ratings there is no advice.\n\n"

@@ -117,8 +117,8 @@ def _blocks(options: JudgeDataOptions, reader: User | None) -> Iterator[bytes]:
         yield from typed_tables.write_table(rows, TABLES[options.table], options.format)
 
 
-# One row for each blind rating and for each current decision without blind scores. The scores after the
-# reveal are those of the same person's newest version on the same evidence.
+# One row for each blind rating, and for each decision of a decided record without blind scores. The scores
+# after the reveal are those of the same person's newest version on the same evidence.
 _RATINGS = """
     SELECT evaluation.evaluation_id, evaluation.task_id, stratum.judge_llm_model,
            stratum.judge_prompt_template_path, nullif(stratum.model_id, ''), stratum.is_flagged,
@@ -128,7 +128,8 @@ _RATINGS = """
            CASE WHEN given.blind IS NOT NULL THEN coalesce(rating.probability, given.probability) END,
            rating.raters, person.username,
            given.guideline_version, given.at, final.submitted_at, given.active_ms,
-           CASE WHEN final.id = evaluation.review_id THEN final.active_ms END,
+           CASE WHEN final.id = counted_decision(evaluation.review_id, evaluation.human_review_status)
+                THEN final.active_ms END,
            CASE WHEN rating.id IS NULL THEN given.judged_verdict ELSE rating.judge END,
            CASE WHEN rating.id IS NULL THEN given.verdict ELSE rating.human END,
            CASE WHEN rating.id IS NULL THEN final.verdict WHEN given.blind IS NULL THEN rating.human
@@ -145,7 +146,8 @@ _RATINGS = """
                review.active_ms, review.judged, review.judged_verdict,
                (SELECT jsonb_object_agg(key, value -> 'score') FROM jsonb_each(review.corrected_scores)),
                review.verdict, review.source_import_id, review.source_line
-        FROM evaluation JOIN review ON review.id = evaluation.review_id
+        FROM evaluation
+        JOIN review ON review.id = counted_decision(evaluation.review_id, evaluation.human_review_status)
         WHERE evaluation.run_id = %(run)s AND review.judged IS NOT NULL AND review.stratum_id IS NOT NULL
           AND review.blind_scores IS NULL
     ) AS given

@@ -1,7 +1,7 @@
 """Load the ratings of a scope as columns: the scores of people and of the judge, by criterion or as verdicts.
 
 Blind ratings are the scores that were locked in before the judge's scores were shown, whatever became of the
-record. Assisted ratings are those of current decisions whose reviewers saw them.
+record. Assisted ratings are those of decided records whose reviewers saw them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tables of the judge's figures: strata, sums over current decisions, independent reviews."""
+"""Tables of the judge's figures: strata, sums over decisions, independent reviews."""
 
 from typing import ClassVar
 
@@ -73,7 +73,7 @@ class FacetCount(models.Model):
 
 
 class ReasonCount(models.Model):
-    """Time of the current decisions on records with one family of flag reasons, by reviewer."""
+    """Time of the decisions on decided records with one family of flag reasons, by reviewer."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
@@ -90,7 +90,7 @@ class ReasonCount(models.Model):
 
 
 class CauseMention(models.Model):
-    """A cause that a current decision names for one criterion. Written by triggers."""
+    """A cause that the decision of a decided record names for one criterion. Written by triggers."""
 
     review = models.ForeignKey(Review, models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
@@ -178,7 +178,7 @@ class Rating(models.Model):
     """One person's score of a criterion, or their verdict, next to the judge's. Written by triggers.
 
     A blind rating stays whatever becomes of its record, until a file changes what was rated. An assisted
-    rating is that of a current decision.
+    rating is that of the current decision of a decided record.
     """
 
     cell = models.ForeignKey(RatingCell, models.CASCADE, related_name="ratings", db_index=False)

@@ -55,6 +55,7 @@ _SUMS = {
         FROM review JOIN evaluation ON evaluation.review_id = review.id
         CROSS JOIN LATERAL score_pairs(judged, NULL, NULL, NULL)
         WHERE judged IS NOT NULL AND stratum_id IS NOT NULL AND blind_scores IS NULL
+          AND counted_decision(review_id, human_review_status) IS NOT NULL
         """,
     ),
     "blind ratings": (
@@ -74,7 +75,7 @@ _SUMS = {
         """,
         """
         SELECT review.run_id, reviewer_id, family, count(*), count(active_ms), coalesce(sum(active_ms), 0)
-        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        FROM review JOIN evaluation ON counted_decision(review_id, human_review_status) = review.id
         CROSS JOIN LATERAL unnest(families) AS found (family) GROUP BY 1, 2, 3
         """,
     ),
@@ -82,7 +83,7 @@ _SUMS = {
         "SELECT review_id, criterion, cause FROM cause_mention",
         """
         SELECT review.id, key, value
-        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        FROM review JOIN evaluation ON counted_decision(review_id, human_review_status) = review.id
         CROSS JOIN LATERAL jsonb_each_text(review.causes)
         """,
     ),

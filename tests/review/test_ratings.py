@@ -11,6 +11,7 @@ from reviews.records.clusters import task_cluster
 from reviews.review import decisions, undo
 from reviews.search import strata
 from tests.support.factories import RunFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_data
 from tests.support.work import decide, end_claim, evaluations, lock_in_scores
 
@@ -112,6 +113,30 @@ def test_assisted_ratings_are_those_of_the_current_decision(run: Run, record: Ev
     ]
     undo.undo(run=run, actor=ana)
     undo.undo(run=run, actor=ana)
+    assert not Rating.objects.exists()
+
+
+def test_reopened_decision_has_no_assisted_ratings(
+    run: Run, record: Evaluation, ana: User, lea: User
+) -> None:
+    decide(record, ana, **agreed(clarity="No", depth="No"))
+    decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")
+    assert not Rating.objects.exists()
+    record.refresh_from_db()
+    again = decide(record, ana, **agreed(clarity="Yes", depth="No"))
+    assert {one.review_id for one in Rating.objects.all()} == {again.pk}
+    undo.undo(run=run, actor=ana)
+    assert not Rating.objects.exists()
+
+
+def test_outdated_decision_has_no_assisted_ratings(ana: User) -> None:
+    import_data(file_of(line("one", human_review_status="Needs Review")))
+    decide(Evaluation.objects.get(), ana, **agreed(clarity="No", depth="No"))
+    assert Rating.objects.exists()
+    import_data(
+        file_of(line("one", human_review_status="Needs Review", structured_model_response={"steps": []}))
+    )
+    assert Evaluation.objects.get().is_outdated
     assert not Rating.objects.exists()
 
 

@@ -1,7 +1,7 @@
--- Keeps sums over current decisions: reason_count (the time that reviews of records with a flag reason took) and
+-- Keeps sums over the decisions of decided records: reason_count (the time that reviews of records with a flag reason took) and
 -- cause_mention (causes named).
--- Fired when evaluation.review_id changes: the previous decision is subtracted and the current one added, in
--- one statement that locks the sums in the order of their keys. Read by the judge package.
+-- Fired when the counted decision of a record changes (`counted_decision.sql`): the previous one is subtracted and the
+-- current one added, in one statement that locks the sums in the order of their keys. Read by the judge package.
 CREATE FUNCTION count_reasons(previous bigint, current bigint) RETURNS void LANGUAGE sql AS $$
     WITH counted AS (
         SELECT review.*, family, CASE WHEN id = current THEN 1 ELSE -1 END AS sign
@@ -25,10 +25,16 @@ CREATE FUNCTION list_causes(previous bigint, current bigint) RETURNS void LANGUA
 $$;
 
 CREATE FUNCTION count_current_decision() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    previous bigint := counted_decision(OLD.review_id, OLD.human_review_status);
+    current bigint := counted_decision(NEW.review_id, NEW.human_review_status);
 BEGIN
-    PERFORM count_reasons(OLD.review_id, NEW.review_id);
-    PERFORM list_causes(OLD.review_id, NEW.review_id);
+    PERFORM count_reasons(previous, current);
+    PERFORM list_causes(previous, current);
     RETURN NULL;
 END $$;
-CREATE TRIGGER evaluation_decided AFTER UPDATE OF review_id ON evaluation
-    FOR EACH ROW WHEN (OLD.review_id IS DISTINCT FROM NEW.review_id) EXECUTE FUNCTION count_current_decision();
+CREATE TRIGGER evaluation_decided AFTER UPDATE OF review_id, human_review_status ON evaluation
+    FOR EACH ROW WHEN (
+        counted_decision(OLD.review_id, OLD.human_review_status)
+        IS DISTINCT FROM counted_decision(NEW.review_id, NEW.human_review_status)
+    ) EXECUTE FUNCTION count_current_decision();

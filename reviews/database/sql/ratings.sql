@@ -1,8 +1,8 @@
 -- Keeps the ratings that the judge's figures are computed from (tables rating_cell and rating): what a person and the
 -- judge said about one criterion, or about the verdict.
 -- A blind rating is added when blind scores are locked in. It stays whatever becomes of the record, until a file changes
--- what was rated. An assisted rating is that of a current decision without blind scores.
--- Fired when blind scores or reviews are inserted, and when a record's decision or content changes. Read by the judge
+-- what was rated. An assisted rating is that of the counted decision (`counted_decision.sql`), without blind scores.
+-- Fired when blind scores or reviews are inserted, and when a record's decision, status or content changes. Read by the judge
 -- package.
 
 -- The cluster of a record: a number from 0 to 65,535 computed from its task, or from the record if it has no task.
@@ -93,11 +93,15 @@ BEGIN
         submitted_at, NULL, id
     )
     FROM review
-    WHERE id = NEW.review_id AND judged IS NOT NULL AND stratum_id IS NOT NULL AND blind_scores IS NULL;
+    WHERE id = counted_decision(NEW.review_id, NEW.human_review_status)
+        AND judged IS NOT NULL AND stratum_id IS NOT NULL AND blind_scores IS NULL;
     RETURN NULL;
 END $$;
-CREATE TRIGGER evaluation_replaces_ratings AFTER UPDATE OF review_id ON evaluation
-    FOR EACH ROW WHEN (OLD.review_id IS DISTINCT FROM NEW.review_id) EXECUTE FUNCTION replace_assisted_ratings();
+CREATE TRIGGER evaluation_replaces_ratings AFTER UPDATE OF review_id, human_review_status ON evaluation
+    FOR EACH ROW WHEN (
+        counted_decision(OLD.review_id, OLD.human_review_status)
+        IS DISTINCT FROM counted_decision(NEW.review_id, NEW.human_review_status)
+    ) EXECUTE FUNCTION replace_assisted_ratings();
 
 -- A file changed what was rated: the judge's output, the answer, or the record's stratum or task.
 CREATE FUNCTION drop_blind_ratings() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -48,7 +48,7 @@ def _read_filter(request: Request) -> RatingFilter:
 
 @replica_view
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
-    """Show the ratings with a pair of scores, or the current decisions with a cause, newest first."""
+    """Show the ratings with a pair of scores, or the decisions with a cause, newest first."""
     filters, wanted = load(request, run_pk), _read_filter(request)
     return render_pages(
         request,
