@@ -60,9 +60,11 @@ class Upload:
 
 
 def json_body(value: Any) -> Body:
-    """Return JSON as a body."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_members)
-    return Body(text.encode())
+    """Return JSON as a body. Raises `CogniReviewError` for NaN and other values that JSON does not have."""
+    try:
+        return Body(json.dumps(value, ensure_ascii=False, allow_nan=False, default=_members).encode())
+    except (TypeError, ValueError) as error:
+        raise CogniReviewError(f"This cannot be sent as JSON: {error}") from error
 
 
 def _members(value: Any) -> Any:
@@ -70,7 +72,7 @@ def _members(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, dt.date):
         return value.isoformat()
-    raise TypeError(f"{value!r} cannot be sent as JSON.")
+    raise TypeError(f"JSON has no {type(value).__name__}")
 
 
 def definition(given: str | Path | Mapping[str, Any]) -> Body:
@@ -154,8 +156,14 @@ def file_name_of(source: Source, file_name: str | None) -> str | None:
 
 
 def as_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return records as JSONL."""
-    return b"".join(json_body(record).content + b"\n" for record in records)
+    """Return records as JSONL. Raises `CogniReviewError` with the number of a record that is not JSON."""
+    lines = bytearray()
+    for number, record in enumerate(records, start=1):
+        try:
+            lines += json_body(record).content + b"\n"
+        except CogniReviewError as error:
+            raise CogniReviewError(f"Record {number} of those to import: {error}") from error.__cause__
+    return bytes(lines)
 
 
 @dataclass(frozen=True)

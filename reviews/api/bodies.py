@@ -64,7 +64,15 @@ class JsonParser(Parser):
 
     def parse_body(self, request: HttpRequest) -> Any:
         check_type(request, (JSON,))
-        return orjson.loads(request.body)
+        return parse_json(request.body)
+
+
+def parse_json(body: bytes) -> Any:
+    """Parse a body. Raises `Problem` with the place of the first error."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {error}.") from error
 
 
 def check_type(request: HttpRequest, types: tuple[str, ...], *, encodings: tuple[str, ...] = ()) -> None:

@@ -4,14 +4,13 @@ from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Router
 
 from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, read_file
+from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, parse_json, read_file
 from reviews.api.lookup import get_run, load
 from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import PREFIX, Problem, invalid_field
@@ -130,10 +129,7 @@ def _own_mapping(toml: bytes) -> mapping.FieldMapping:
 
 def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
     """Return the mapping that a JSON body names. Raises `Problem`."""
-    try:
-        sent = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {error}.") from error
+    sent = parse_json(body)
     for name, shipped in BY_NAME.items():
         if sent == {"name": name}:
             return shipped.read()

@@ -3,12 +3,11 @@
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from ninja import Field, Router
 
 from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type
+from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type, parse_json
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.models import Run
@@ -55,10 +54,7 @@ def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
 def _from_json(body: bytes) -> Rubric:
     if len(body) > MAX_BYTES:
         raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A rubric has at most {MAX_BYTES:,} bytes.")
-    try:
-        return rubric_from_json(orjson.loads(body))
-    except orjson.JSONDecodeError as error:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {error}.") from error
+    return rubric_from_json(parse_json(body))
 
 
 def _shape(run: Run) -> dict[str, Any]:

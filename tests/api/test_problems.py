@@ -71,3 +71,20 @@ def test_problem_lists_the_first_errors_and_counts_the_others(of_ana: Program) -
     few = of_ana.ask("POST", "runs/algebra/claims", {"filter": {}}).json()
     assert [error["field"] for error in few["errors"]] == ["filter"]
     assert "more_errors" not in few
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            b'{"filters": {"model": NaN}}',
+            "unexpected character, expected a JSON value: line 1 column 23 (char 22)",
+        ),
+        (b'{"filters":', "unexpected end of data: line 1 column 12 (char 11)"),
+    ],
+)
+def test_body_that_is_not_json_is_refused_with_the_place(of_ana: Program, body: bytes, reason: str) -> None:
+    refused = of_ana.ask("POST", "runs/algebra/claims", body)
+    assert refused.status_code == 400
+    assert refused.json()["detail"] == f"The body is not JSON: {reason}."

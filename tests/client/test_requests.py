@@ -15,6 +15,7 @@ from cognireview.client.requests import (
     Lines,
     Retries,
     address_of,
+    as_lines,
     definition,
     filters_of,
     is_temporary,
@@ -254,3 +255,9 @@ class TestReceivedFile:
         assert [*tmp_path.iterdir()] == []
         receive(b"abc")
         assert (tmp_path / "out.jsonl").read_bytes() == b"abc"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1}, "\ud800"])
+def test_record_that_is_not_json_is_named_by_its_number(value: object) -> None:
+    with pytest.raises(CogniReviewError, match="Record 2 of those to import: This cannot be sent as JSON: "):
+        as_lines([{"evaluation_id": "a"}, {"evaluation_id": "b", "score": value}])
