@@ -1,9 +1,9 @@
-"""Run procrastinate's worker with periodic jobs that survive jumps of the clock."""
+"""Run procrastinate's worker: periodic jobs survive jumps of the clock, and jobs do not wait for polls."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from procrastinate import App
+from procrastinate import App, JobContext
 from procrastinate.periodic import PeriodicDeferrer, PeriodicTask
 from procrastinate.worker import Worker
 
@@ -28,11 +28,19 @@ class SteadyDeferrer(PeriodicDeferrer):
 
 
 class SteadyWorker(Worker):
-    """A worker of procrastinate with this deferrer."""
+    """A worker of procrastinate with this deferrer, which fetches a job as soon as its lock is free."""
 
     async def _periodic_deferrer(self) -> None:
         deferrer = SteadyDeferrer(registry=self.app.periodic_registry, **self.app.periodic_defaults)
         await deferrer.worker()
+
+    async def _process_job(self, context: JobContext) -> None:
+        """Process a job, and fetch the next one with its lock without waiting for the next poll."""
+        try:
+            await super()._process_job(context)
+        finally:
+            if context.job.lock:
+                self._new_job_event.set()
 
 
 async def run_worker(app: App, **options: Any) -> None:

@@ -1,12 +1,13 @@
-"""Periodic jobs after the clock of the machine has jumped."""
+"""Periodic jobs after the clock of the machine has jumped, and jobs that wait for a lock."""
 
 from typing import Any
 
+import anyio
 import pytest
 from procrastinate.app import App
 from procrastinate.testing import InMemoryConnector
 
-from cognireview.processes.periodic_jobs import SteadyDeferrer
+from cognireview.processes.periodic_jobs import SteadyDeferrer, SteadyWorker
 
 START, DAY = 1_800_000_000, 86_400
 
@@ -46,3 +47,28 @@ def test_jobs_are_enqueued_once_after_a_suspension(deferrer: SteadyDeferrer) -> 
     enqueued = due(deferrer, START + 30 * DAY + 0.5)
     assert [name for name, _ in enqueued] == ["often", "daily"]
     assert enqueued[0][1] == START + 30 * DAY
+
+
+def test_jobs_with_one_lock_follow_each_other_without_a_poll() -> None:
+    app: Any = App(connector=InMemoryConnector())
+    done: list[int] = []
+
+    def note(number: int) -> None:
+        done.append(number)
+        if number == 3:
+            worker.stop()
+
+    task = app.task(note, name="import", lock="import")
+    worker: Any = SteadyWorker(
+        app, concurrency=4, fetch_job_polling_interval=3600, install_signal_handlers=False
+    )
+
+    async def work() -> None:
+        async with app.open_async():
+            for number in (1, 2, 3):
+                await task.defer_async(number=number)
+            with anyio.move_on_after(30):
+                await worker.run()
+
+    anyio.run(work)
+    assert done == [1, 2, 3]
