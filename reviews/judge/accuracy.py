@@ -31,13 +31,13 @@ from reviews.judge.ratings import (
     load_ratings,
     load_tables,
 )
-from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import clusters, coefficients
 from reviews.statistics.intervals import undefined
+from reviews.statistics.score_categories import ScoreCategories, in_rubric_order
 from reviews.statistics.totals import ClusterTotals
 
 BASES: dict[Basis, str] = {

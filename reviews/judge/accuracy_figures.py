@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import NamedTuple, get_type_hints
 
 from cognireview.types.estimates import Basis, Estimate, Metrics, Part
-from reviews.judge.scales import MOST_SCORES
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
 from reviews.statistics import coefficients
 from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import undefined
+from reviews.statistics.score_categories import MOST_SCORES
 
 _OUT_OF_SCALE = (
     "No rated score has a place on the scale of the criterion. Check the scale of the criterion in the "
@@ -28,7 +28,12 @@ def figure_title(criterion: str | None) -> str:
 
 def parts_sentence(found: Iterable["AccuracyFigures"]) -> str:
     """Name the criteria whose scores are compared as parts of their range; empty without any."""
-    titles = dict.fromkeys(one.title for one in found if one.table.categories[0].is_part)
+    return parts_sentence_of(one.criterion for one in found if one.table.categories[0].is_part)
+
+
+def parts_sentence_of(criteria: Iterable[str | None]) -> str:
+    """Say of these criteria that scores are compared as parts of their range; empty without any."""
+    titles = dict.fromkeys(map(figure_title, criteria))
     if not titles:
         return ""
     return (

@@ -8,8 +8,8 @@ import numpy as np
 
 from cognireview.types.report_parts import AfterReveal
 from reviews.judge.cells import IntArray
-from reviews.judge.ratings import RatingBatch, read_score, read_verdict
-from reviews.records.scores import is_alike, is_score
+from reviews.judge.ratings import RatingBatch, read_verdict
+from reviews.records.scores import is_alike, is_score, read_score
 from reviews.statistics import clusters
 from reviews.statistics.extrapolation import Sample, cluster_totals
 

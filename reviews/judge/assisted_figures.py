@@ -10,8 +10,8 @@ from reviews.judge.cells import Cell
 from reviews.judge.computed_once import computes_once
 from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import Ratings
-from reviews.judge.scales import ScoreCategories
 from reviews.judge.score_pairs import ScorePairs
+from reviews.statistics.score_categories import ScoreCategories
 from reviews.statistics.sums import are_grouped
 from reviews.statistics.totals import ClusterTotals
 

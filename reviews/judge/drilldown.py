@@ -9,11 +9,11 @@ from django.db.models import Exists, OuterRef, Q
 
 from cognireview.types.estimates import Basis, Part
 from reviews.database.pagination import Page, parse_key, split_page
-from reviews.judge.ratings import read_score, read_verdict
+from reviews.judge.ratings import read_verdict
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Escalation, Evaluation, Rating, RatingCell, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.scores import is_alike, is_score, likeness, score_of
+from reviews.records.scores import is_alike, is_score, likeness, read_score, score_of
 from reviews.records.status import QUEUE_STATUSES
 
 PAGE_SIZE = 50

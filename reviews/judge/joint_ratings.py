@@ -10,13 +10,14 @@ from django.db import connection
 
 from reviews.judge.cells import cell_of, load_strata
 from reviews.judge.loading import loads
-from reviews.judge.ratings import FloatArray, RatingKind, read_score
-from reviews.judge.scales import ScoreCategories, in_rubric_order
+from reviews.judge.ratings import FloatArray, RatingKind
 from reviews.judge.scope import JudgeScope
 from reviews.records.clusters import CLUSTERS
 from reviews.records.rubric import Rubric
+from reviews.records.scores import read_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics.reliability import Patterns
+from reviews.statistics.score_categories import ScoreCategories, in_rubric_order
 from reviews.statistics.strata import IntArray
 
 # A rating as SQL packs it.

@@ -13,11 +13,11 @@ import numpy as np
 from reviews.judge.cells import Cell, CellRecords, IntArray, load_cells
 from reviews.judge.computed_once import computes_once
 from reviews.judge.ratings import FloatArray, RatingKind, Ratings, load_ratings
-from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.extrapolation import Extrapolation, Sample, cluster_totals
+from reviews.statistics.score_categories import ScoreCategories
 from reviews.statistics.totals import ClusterTotals
 
 

@@ -4,10 +4,9 @@ Blind ratings are the scores that were locked in before the judge's scores were 
 record. Assisted ratings are those of decided records whose reviewers saw them.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from reviews.judge.cells import Cell, IntArray, cell_of, load_strata, unpack_clu
 from reviews.judge.figure_cache import cache_by_record
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
+from reviews.records.scores import read_score
 
 # The verdict, the verdict with flag reasons, or all criteria.
 _RatedPart = Literal["verdicts", "families", "criteria"]
@@ -363,17 +363,6 @@ def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
 def read_verdict(word: str | None) -> str | None:
     """Return a verdict, or None for an empty word."""
     return word or None
-
-
-@lru_cache(maxsize=1024)
-def read_score(text: str | None) -> Any:
-    """Parse a score from its JSON text. Returns the text itself if it was cut off."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 NO_RATINGS = rating_columns([])

@@ -28,6 +28,13 @@ def measure_reviewer_agreement(scope: JudgeScope) -> tuple[ReviewerAgreement, ..
     return tuple(_figures(criterion, ratings) for criterion, ratings in found.items())
 
 
+@cache_figures
+def criteria_in_parts(scope: JudgeScope) -> tuple[str | None, ...]:
+    """Return the criteria whose scores the agreement compares as parts of their range."""
+    found = load_joint_ratings(scope)
+    return tuple(criterion for criterion, ratings in found.items() if ratings.scale.has_parts)
+
+
 def _figures(criterion: str | None, ratings: JointRatings) -> ReviewerAgreement:
     patterns = ratings.only(lambda kind: kind.is_representative).patterns()
     ranks = [category.rank for category in ratings.scale.categories]

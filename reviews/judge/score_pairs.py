@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from reviews.judge.cells import Cell, IntArray
 from reviews.judge.ratings import FloatArray, RatingKind
-from reviews.judge.scales import ScoreCategories
 from reviews.records.scores import is_score
 from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.score_categories import ScoreCategories
 from reviews.statistics.totals import ClusterTotals
 
 _NEITHER = "neither"

@@ -5,6 +5,7 @@
 
 import json
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 Score = str | int | float | bool
@@ -93,6 +94,17 @@ def _collect(group: dict[str, Any], path: tuple[str, ...], found: list[tuple[tup
         is_criterion = not path or (isinstance(entry, dict) and not is_group)
         if len(found) == before and is_criterion:
             found.append((place, entry))
+
+
+@lru_cache(maxsize=1024)
+def read_score(text: str | None) -> Any:
+    """Parse a score from its JSON text. Returns the text itself if it was cut off."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def score_of(entry: Any) -> Any:

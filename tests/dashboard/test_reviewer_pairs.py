@@ -6,8 +6,10 @@ from reviews.dashboard.reviewer_pairs import BlindAgreement, blind_agreement, pa
 from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
 from reviews.models import Evaluation, Run, User
+from reviews.records.scales import RangeScale
 from reviews.records.status import COMPLETED
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.rubrics import rubric_data
 from tests.support.work import lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +68,21 @@ def test_equal_words_agree_in_any_case_and_with_outer_spaces(run: Run, ana: User
             record, person, {"Depth": "Yes", "Form": "No"}, judged={"Depth": "YES", "Form": " no "}
         )
     assert blind_agreement(WorkSelection()) == BlindAgreement(4, 4)
+
+
+def test_many_numbers_agree_within_a_fifth_of_their_range(run: Run, ana: User, bo: User) -> None:
+    """As in the figures about the judge, which compare fifths if there are more than 15 different scores."""
+    Run.objects.filter(pk=run.pk).update(
+        rubric=rubric_data("Depth", "Form", scale=RangeScale(0, 1, is_integer=False))
+    )
+    for number in range(10):
+        record = EvaluationFactory.create(run=run)
+        for person, depth in ((ana, number / 10), (bo, number / 10 + 0.05)):
+            lock_in_scores(record, person, {"Depth": depth, "Form": 0.5}, judged={"Depth": 0.12})
+        Evaluation.objects.filter(pk=record.pk).update(human_review_status=COMPLETED)
+    [pair] = pair_agreements(WorkSelection())
+    assert (pair.records, pair.scores, pair.same) == (10, 10, 10)
+    assert blind_agreement(WorkSelection()) == BlindAgreement(20, 4)
 
 
 def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:

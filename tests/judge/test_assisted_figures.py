@@ -9,7 +9,7 @@ import pytest
 from reviews.judge.assisted_figures import assisted_figures
 from reviews.judge.cells import Cell
 from reviews.judge.ratings import RatingKind, Ratings
-from reviews.judge.scales import ScoreCategories
+from reviews.statistics.score_categories import ScoreCategories
 
 
 def test_parts_count_their_own_tasks_if_the_run_has_too_many_to_add_up_one_by_one() -> None:

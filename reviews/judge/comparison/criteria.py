@@ -10,9 +10,8 @@ from django.db import connection
 from cognireview.types.judge import CriterionComparison
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison.matches import Matches, RatedRecords, concatenate, fetch_ratings, unpack_ratings
-from reviews.judge.ratings import read_score
 from reviews.judge.scope import JudgeScope
-from reviews.records.scores import is_score, likeness
+from reviews.records.scores import is_score, likeness, read_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import paired
 from reviews.statistics.intervals import holm

@@ -26,20 +26,20 @@ from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
-from reviews.judge.ratings import RatingBatch, RatingKind, Ratings, rating_columns, read_score, read_verdict
-from reviews.judge.scales import ScoreCategories, in_rubric_order
+from reviews.judge.ratings import RatingBatch, RatingKind, Ratings, rating_columns, read_verdict
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.models import GoldRating, GoldSet
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import rubric_from_json
-from reviews.records.scores import criterion_title
+from reviews.records.scores import criterion_title, read_score
 from reviews.records.status import QUEUE_STATUSES
 from reviews.records.wording import counted
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.search.hidden_records import hidden_from
+from reviews.statistics.score_categories import ScoreCategories, in_rubric_order
 
 #: The filters of the judge's pages that are about records.
 GOLD_FILTERS = ("judge", "template", "model", "task")

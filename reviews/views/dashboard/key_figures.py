@@ -26,8 +26,8 @@ _DEFINITIONS = {
     "override_rate": "The share of the judge's scores that reviewers changed or removed. Scores that differ "
     "only in case, such as YES and Yes, are the same. No value is right by itself: it depends on the judge.",
     "blind_agreement": "The share of scores, given before the judge's scores were shown, that equal the "
-    f"judge's. Each score counts once, so criteria and flagged records count as often as they were scored. "
-    "The accuracy on the judge's page represents all records of a run instead. "
+    f"judge's. {reviewer_pairs.SAME_SCORE} Each score counts once, so criteria and flagged records count as "
+    "often as they were scored. The accuracy on the judge's page represents all records of a run instead. "
     f"Blind agreement has no value below {FEWEST} scores.",
 }
 

@@ -6,7 +6,7 @@ from cognireview.types.estimates import Basis, Part
 from cognireview.types.report_parts import AfterReveal, GroupAccuracy, JudgeGroup, ReviewerAgreement
 from reviews.judge import accuracy, data_summary, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, GroupField, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures, figure_title, parts_sentence
+from reviews.judge.accuracy_figures import AccuracyFigures, figure_title, parts_sentence, parts_sentence_of
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
@@ -325,6 +325,7 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
         answer=agreement_answer(found) if found else table.empty,
         help=reviewer_agreement.DEFINITIONS["unanimous"],
         plot=DotPlot("Records on which all reviewers agree", dots) if dots else None,
+        notes=[*filter(None, [parts_sentence_of(reviewer_agreement.criteria_in_parts(filters.scope))])],
         tables=[linked(table, filters)] if found else [],
     )
     compared = filters.compared

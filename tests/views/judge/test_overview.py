@@ -7,7 +7,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Run, RunCount, StratumCount, User
+from reviews.models import Rating, Run, RunCount, StratumCount, User
 from reviews.records.scales import RangeScale
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
@@ -189,5 +189,6 @@ def test_pages_name_the_scores_that_are_compared_as_parts_of_their_range(
     for number in range(20):
         score = str(number / 20)
         rated(flagged, ana, score, score, 1, criterion="Clarity", verdict="Pass")
-    for page in ("judge", "judge-errors", "judge-report"):
+    Rating.objects.filter(cell__criterion="Clarity").update(raters=2)
+    for page in ("judge", "judge-errors", "judge-reviewers", "judge-report"):
         assert "Clarity: scores count as equal if they are in the same fifth" in shown(as_lea, run, page)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from reviews.judge.scales import MOST_SCORES, PARTS, ScoreCategories
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score
+from reviews.statistics.score_categories import MOST_SCORES, PARTS, ScoreCategories
 from tests.support.rubrics import rubric_of
 
 WORDS = Rubric()

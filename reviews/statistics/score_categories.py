@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from reviews.judge.ratings import RatingKind
 from reviews.records.rubric import Rubric
 from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score, format_score, is_score, likeness
@@ -18,6 +17,15 @@ MOST_SCORES = 15
 PARTS = 5
 RANKS: dict[Level, float] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
 _COUNTS_AS: dict[Level, str] = {"yes": "counts as Yes", "partial": "counts as Partial", "no": "counts as No"}
+
+
+class _Rated(Protocol):
+    """Scores of the judge and of a person, or their verdicts."""
+
+    @property
+    def judge(self) -> Any: ...
+    @property
+    def human(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class ScoreCategories:
         )
 
     @classmethod
-    def from_ratings(cls, rubric: Rubric, criterion: str | None, kinds: Iterable[RatingKind]) -> Self:
+    def from_ratings(cls, rubric: Rubric, criterion: str | None, kinds: Iterable[_Rated]) -> Self:
         """Build the categories of ratings of a criterion, or of the verdict (None)."""
         if criterion is None:
             return cls.of_verdicts()
@@ -86,6 +94,11 @@ class ScoreCategories:
         found = {key: scale.part_of(score, PARTS) for key, score in scores.items()}
         places = {key: order.index(part) for key, part in found.items() if part is not None}
         return cls(tuple(parts[part] for part in order), places)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the categories are parts of a range of numbers."""
+        return bool(self.categories) and self.categories[0].is_part
 
     def place(self, score: Any) -> int | None:
         """Return the index of a score's category, or None for a value without one."""
