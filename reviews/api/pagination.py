@@ -29,12 +29,8 @@ def link_next(request: HttpRequest, response: HttpResponse, cursor: str) -> str 
     """Link to the page with a cursor. Return the cursor for the body: None on the last page."""
     if not cursor:
         return None
-    _link(request, response, after=cursor)
+    link(request, response, after=cursor)
     return cursor
-
-
-def link_page(request: HttpRequest, response: HttpResponse, number: int) -> None:
-    _link(request, response, page=number)
 
 
 def list_by_key(
@@ -52,7 +48,8 @@ def list_by_key(
     return page.rows
 
 
-def _link(request: HttpRequest, response: HttpResponse, **changes: Any) -> None:
+def link(request: HttpRequest, response: HttpResponse, **changes: Any) -> None:
+    """Link to the next page, whose query differs in these parameters."""
     query = request.GET.copy()
     for name, value in changes.items():
         query[name] = str(value)

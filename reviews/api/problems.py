@@ -8,7 +8,6 @@ import orjson
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
 from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, UnreadablePostError
-from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from cognireview.operations import disk_full
@@ -170,12 +169,6 @@ class ProblemMiddleware:
         return response
 
 
-def register_handlers(api: NinjaAPI) -> None:
-    """Register the exceptions that become problems. Django handles and logs all others."""
-    for exception, handler in _HANDLERS.items():
-        api.add_exception_handler(exception, handler)
-
-
 def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
     response = problem_response(problem.status, problem.detail, slug=problem.slug, **problem.more)
     if problem.retry_after is not None:
@@ -261,7 +254,8 @@ def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
     return problem_response(503, str(damaged), slug="damaged-file")
 
 
-_HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+# The exceptions that become problems. Django handles and logs all others.
+HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Problem: _problem,
     AuthenticationError: _unauthenticated,
     HttpError: _http_error,

@@ -16,7 +16,7 @@ from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.lookup import get_run
-from reviews.api.pagination import OptionalLimit, link_page
+from reviews.api.pagination import OptionalLimit, link
 from reviews.api.problems import Problem, invalid_field
 from reviews.api.scopes import ScopeQuery
 from reviews.exports import formats, jobs
@@ -66,7 +66,7 @@ def list_runs(
         keys = list(runs.order_by(*queue_progress.NEWEST_RUNS).values_list("pk", flat=True))
         shown = keys[(page - 1) * limit : page * limit]
         if len(keys) > page * limit:
-            link_page(request, response, page + 1)
+            link(request, response, page=page + 1)
         runs = runs.filter(pk__in=shown)
     return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress(runs)]
 

@@ -9,7 +9,7 @@ from ninja import P, QueryEx, Router
 from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.pagination import PAGE_SIZE, Limit, link_page
+from reviews.api.pagination import PAGE_SIZE, Limit, link
 from reviews.maintenance import job_list, system
 from reviews.maintenance.job_list import KINDS, Job
 from reviews.models import Run, User
@@ -32,7 +32,7 @@ def list_jobs(
     found = job_list.list_jobs(kind=kind or "", state=state or "", offset=(page - 1) * limit, limit=limit + 1)
     if len(found) > limit:
         found = found[:limit]
-        link_page(request, response, page + 1)
+        link(request, response, page=page + 1)
     runs = Run.objects.in_bulk({job.run for job in found if job.run})
     people = User.objects.in_bulk({job.owner for job in found if job.owner})
     return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]

@@ -6,36 +6,7 @@ from django.utils.functional import cached_property
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from reviews.api import (
-    audit,
-    bulk_changes,
-    conflicts,
-    decisions,
-    drafts,
-    escalations,
-    evaluations,
-    exports,
-    further_reviews,
-    gold_sets,
-    imports,
-    inbox,
-    known_answers,
-    operation_links,
-    people,
-    plans,
-    problems,
-    record_actions,
-    rubric_shapes,
-    rubrics,
-    run_settings,
-    runs,
-    site,
-    spot_checks,
-    task_context,
-    tokens,
-    uploads,
-    webhooks,
-)
+from reviews.api import operation_links, problems, rubric_shapes
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
 from reviews.api.scopes import ScopeQuery
@@ -100,37 +71,38 @@ api = Api(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-problems.register_handlers(api)
+for exception, handler in problems.HANDLERS.items():
+    api.add_exception_handler(exception, handler)
 # The first match is used, and ids may contain slashes: longer paths come first. The operations that create
 # runs come last. They accept any name, to say why it is refused.
 for part in (
-    decisions,
-    record_actions,
-    further_reviews,
-    evaluations,
-    drafts,
-    bulk_changes,
-    conflicts,
-    spot_checks,
-    run_settings,
-    escalations,
-    inbox,
-    known_answers,
-    exports,
-    people,
-    tokens,
-    webhooks,
-    site,
-    gold_sets,
-    plans,
-    rubrics,
-    runs,
-    task_context,
-    audit,
-    uploads,
-    imports,
+    "decisions",
+    "record_actions",
+    "further_reviews",
+    "evaluations",
+    "drafts",
+    "bulk_changes",
+    "conflicts",
+    "spot_checks",
+    "run_settings",
+    "escalations",
+    "inbox",
+    "known_answers",
+    "exports",
+    "people",
+    "tokens",
+    "webhooks",
+    "site",
+    "gold_sets",
+    "plans",
+    "rubrics",
+    "runs",
+    "task_context",
+    "audit",
+    "uploads",
+    "imports",
 ):
-    api.add_router("", part.router)
+    api.add_router("", f"reviews.api.{part}.router")
 
 
 _patterns, _app, _namespace = api.urls

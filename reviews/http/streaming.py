@@ -6,12 +6,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
+import zstandard
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from reviews.database.held_transaction import close
 from reviews.storage.chunks import BLOCK_SIZE, MeteredStream, map_ahead
-from reviews.storage.frames import decompress, pack
+from reviews.storage.frames import pack
 
 _MAX_IN_MEMORY = 4 * 1024**2
 
@@ -79,7 +80,7 @@ class _SpooledBlocks:
         self._file.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:
-        return map_ahead(decompress, map(self._file.read, self._frames))
+        return map_ahead(zstandard.decompress, map(self._file.read, self._frames))
 
     def close(self) -> None:
         self._file.close()

@@ -214,12 +214,12 @@ def cancel_import(*, import_id: int, actor: User) -> None:
         events.record("cancel import", actor=actor, run=running.run, source=running)
 
 
+@transaction.atomic
 def finish_cancelled(*, import_id: int) -> None:
     """Record that the job stopped an import as requested. Only the stored file stays."""
-    with transaction.atomic():
-        upload = lock_import(import_id)
-        if upload.state in Import.UNFINISHED:
-            _cancel(upload, upload.progress.cancelled_by)
+    upload = lock_import(import_id)
+    if upload.state in Import.UNFINISHED:
+        _cancel(upload, upload.progress.cancelled_by)
 
 
 def _cancel(upload: Import, actor: User | None) -> None:

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
+import zstandard
 from django.conf import settings
 from django.db import connection
 
 from reviews.database.statements import fetch_all
 from reviews.models import Import, Upload, UploadPart
 from reviews.storage.chunks import BLOCK_SIZE, BOM, Chunk
-from reviews.storage.frames import compress, decompress
+from reviews.storage.frames import compress
 from reviews.storage.integrity import ContentTotals
 
 _COPY = 'COPY upload_part (upload_id, "offset", lines, data) FROM STDIN (FORMAT BINARY)'
@@ -71,7 +72,7 @@ def _cut(upload: Upload, data: bytes, *, is_last: bool) -> list[_Row]:
     """Cut the part, with the text before it that is not cut yet, into chunks. Set `chunked`."""
     assert upload.chunked is not None
     waiting = upload.parts.filter(offset__gte=upload.chunked).order_by("offset")
-    text = b"".join([*(decompress(bytes(part.data)) for part in waiting), data])
+    text = b"".join([*(zstandard.decompress(bytes(part.data)) for part in waiting), data])
     waiting.delete()
     rows, start = [], 0
     while start < len(text):
@@ -102,7 +103,7 @@ def blocks(upload: Upload) -> Iterator[bytes]:
 def _parts(upload: Upload) -> Iterator[_Row]:
     for pk in list(upload.parts.order_by("offset").values_list("pk", flat=True)):
         part = UploadPart.objects.get(pk=pk)
-        yield _Row(part.offset, part.lines, decompress(bytes(part.data)))
+        yield _Row(part.offset, part.lines, zstandard.decompress(bytes(part.data)))
 
 
 class ChunkedUpload:

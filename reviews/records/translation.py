@@ -219,22 +219,6 @@ def _name(value: Any) -> Any:
     return json.dumps(value) if is_number else value
 
 
-def _raw_output(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {"raw_content": as_text(value)}
-
-
-def _response(value: Any) -> Any:
-    return value if isinstance(value, dict) else as_text(value)
-
-
-def _reasons(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _verdict(value: Any) -> Any:
-    return _WORDS_OF_TRUTH[value] if isinstance(value, bool) else value
-
-
 def _moment(value: Any) -> Any:
     """Convert seconds or milliseconds since 1970 to an ISO timestamp in UTC."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -249,11 +233,13 @@ def _moment(value: Any) -> Any:
 _FITTED = (
     dict.fromkeys(_NAMES, _name)
     | dict.fromkeys(_TEXTS, as_text)
-    | dict.fromkeys(_RESPONSES, _response)
+    | dict.fromkeys(_RESPONSES, lambda value: value if isinstance(value, dict) else as_text(value))
     | {
-        "raw_judge_output": _raw_output,
-        "review_reasons": _reasons,
-        "aggregated_score": _verdict,
+        "raw_judge_output": lambda value: (
+            value if isinstance(value, dict) else {"raw_content": as_text(value)}
+        ),
+        "review_reasons": lambda value: [value] if isinstance(value, str) else value,
+        "aggregated_score": lambda value: _WORDS_OF_TRUTH[value] if isinstance(value, bool) else value,
         "created_at": _moment,
     }
 )

@@ -103,11 +103,6 @@ _number, _NULL = struct.Struct("!iq").pack, struct.Struct("!i").pack(-1)
 _BIGINT = 20  # the object identifier of the type
 
 
-def index_entry(key: int, record: SearchableRecord, by: RubricFacets) -> IndexEntry:
-    """Return the entry of a record. `by` are the facets by the rubric of its run."""
-    return _entry(key, record, judged_criteria(record), by)
-
-
 def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) -> EncodedEntries:
     """Encode the entry of a record of a run from the values of its row, with JSON as bytes.
 
@@ -128,7 +123,7 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
         values[_SCORES]
     ):
         raise NeedsStoredRecord
-    entry = _entry(key, record, judged, by)
+    entry = index_entry(key, record, judged, by)
     row = (
         _facets_row(8, 8, key, 8, run, 2, entry.facets.verdict_order, 1, values[_FLAG]),
         _NULL if response is None else _number(8, response),
@@ -139,7 +134,10 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
     return EncodedEntries(b"".join(row), _encode_words(entry), entry.facets.options)
 
 
-def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
+def index_entry(
+    key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets
+) -> IndexEntry:
+    """Return the entry of a record. `by` are the facets by the rubric of its run."""
     names = encoded_words(names_of(record))
     # The texts begin with the names, whose words are indexed once.
     texts = encoded_words(texts_of(record, judged)) - names

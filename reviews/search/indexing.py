@@ -21,7 +21,7 @@ from reviews.queue import progress
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
-from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key
+from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key, judged_criteria
 from reviews.search.index_entries import SearchedRow, facets_as_json, index_entry
 from reviews.search.remembered_facets import facets_by
 
@@ -200,7 +200,8 @@ def _index(source: Import, records: QuerySet[Evaluation]) -> int:
     by = facets_by(run_rubric(source.target_run))
     # In small batches, because a record can have megabytes.
     entries = [
-        index_entry(record.pk, record, by) for record in records.only(*_COLUMNS).iterator(chunk_size=20)
+        index_entry(record.pk, record, judged_criteria(record), by)
+        for record in records.only(*_COLUMNS).iterator(chunk_size=20)
     ]
     if not entries:
         return 0

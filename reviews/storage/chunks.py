@@ -16,6 +16,7 @@ from reviews.storage.errors import ImportRefused
 
 BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")
 OVERLONG = b"\0overlong"  # no JSON line starts like this
 
 _T = TypeVar("_T")
@@ -80,8 +81,8 @@ def cut_chunks(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Chunk]:
     breaks_off = False
     for block in blocks:
         pending += block
-        if number == 0:
-            _refuse_utf16(pending)
+        if number == 0 and pending.startswith(_UTF16):
+            raise ImportRefused("The file is UTF-16. Save it as UTF-8 and import it again.")
         end = pending.rfind(b"\n") + 1
         if not end and len(pending) > line_bytes:
             end = len(pending)
@@ -92,11 +93,6 @@ def cut_chunks(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Chunk]:
             breaks_off = chunk.breaks_off
     if pending or breaks_off:
         yield Chunk(number, line, pending.count(b"\n") + (not pending.endswith(b"\n")), pending)
-
-
-def _refuse_utf16(start: bytes) -> None:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")):
-        raise ImportRefused("The file is UTF-16. Save it as UTF-8 and import it again.")
 
 
 class ChunkLines(Sequence[bytes]):

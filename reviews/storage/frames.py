@@ -28,11 +28,6 @@ def compress(text: bytes) -> bytes:
     return zstandard.compress(text, level=LEVEL)
 
 
-def decompress(frame: bytes) -> bytes:
-    """Decompress a frame that was not damaged."""
-    return zstandard.decompress(frame)
-
-
 def keep_frame(text: bytes, frame: bytes) -> FramedText:
     """Return the text with its frame, so that `pack` need not compress it again."""
     framed = FramedText(text)
