@@ -14,11 +14,10 @@ from ninja import Field, Router, Status
 
 from cognireview.types import operations
 from reviews.api import entries, saved_decision, shapes
-from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entries import BlindIn, DecisionIn
-from reviews.api.evaluations import FilterValues, read_filters
+from reviews.api.evaluations import FilterValues, read_filters, register_ambiguous_paths
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem

@@ -1,6 +1,7 @@
 """Lists of records by filters, and single records."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -153,3 +154,20 @@ def read_record(request: ApiRequest, response: HttpResponse, run: str, evaluatio
     """
     record = get_record(run, evaluation_id, request.user)
     return set_etag(response, shapes.record_out(record, request.user))
+
+
+def register_ambiguous_paths(other: Router, *endings: str) -> None:
+    """Register paths of records whose ids end like the path of an operation of a router: "task/claim".
+
+    Django looks a path up in one router only.
+    """
+    for ending in endings:
+        _register_ending(other, ending)
+
+
+def _register_ending(other: Router, ending: str) -> None:
+    longer = replace(operations.RECORD, path=f"{operations.RECORD.path}/{ending}")
+
+    @operation(other, longer, scope="read", is_in_schema=False)
+    def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
+        return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)

@@ -7,9 +7,9 @@ from ninja import Router
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
 from reviews.api import entries, saved_decision, shapes
-from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.entries import DecisionIn
+from reviews.api.evaluations import register_ambiguous_paths
 from reviews.api.lookup import get_record
 from reviews.api.preconditions import IF_MATCH, only_if_match
 from reviews.history.versions import list_versions

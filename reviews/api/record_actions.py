@@ -10,9 +10,9 @@ from pydantic import StringConstraints
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
 from reviews.api import saved_decision, shapes
-from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
+from reviews.api.evaluations import register_ambiguous_paths
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field

@@ -14,8 +14,7 @@ from enum import Enum, auto
 from random import Random
 from typing import Any
 
-from reviews.demo.rubrics import RUBRICS, Criterion, Rubric
-from reviews.demo.tasks import PATTERNS, Mistake, Task, draw
+from reviews.demo.tasks import PATTERNS, RUBRICS, Criterion, Mistake, Rubric, Task, draw
 from reviews.records import rubric
 from reviews.records.schema import HUMAN_FIELDS
 

@@ -1,6 +1,7 @@
-"""The tasks of the demo run: questions with random numbers, worked solutions and typical mistakes.
+"""The tasks of the demo run (questions with random numbers, solutions and typical mistakes) and its rubrics.
 
-tasks.toml has their texts, with placeholders `@name` for the numbers that numbers.py draws.
+tasks.toml has the texts of tasks, with placeholders `@name` for the numbers that numbers.py draws. The
+rubrics are in rubrics.toml.
 """
 
 import re
@@ -11,6 +12,25 @@ from random import Random
 from typing import Any, NamedTuple
 
 from reviews.demo.numbers import NUMBERS, Numbers
+
+
+class Criterion(NamedTuple):
+    """The judge's sentences about a criterion."""
+
+    name: str
+    #: Sentences for Yes.
+    praise: list[str]
+    #: The sentence for No on a wrong response. Without it, a wrong response gets Yes.
+    blame: str = ""
+    #: The sentence for Partial on a right response.
+    quibble: str = ""
+
+
+class Rubric(NamedTuple):
+    """The criteria of a prompt template."""
+
+    template: str
+    criteria: tuple[Criterion, ...]
 
 
 class Mistake(NamedTuple):
@@ -45,14 +65,21 @@ class Pattern(NamedTuple):
     task: Task
 
 
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / name).read_text("utf-8"))
+
+
 def _patterns() -> Iterator[Pattern]:
-    texts = tomllib.loads((Path(__file__).parent / "tasks.toml").read_text("utf-8"))
-    for name, text in texts.items():
+    for name, text in _read("tasks.toml").items():
         lists = {"steps": tuple(text["steps"]), "mistakes": tuple(Mistake(**one) for one in text["mistakes"])}
         yield Pattern(NUMBERS[name], Task(**text | lists))
 
 
 PATTERNS = tuple(_patterns())
+RUBRICS = tuple(
+    Rubric(rubric["template"], tuple(Criterion(**criterion) for criterion in rubric["criteria"]))
+    for rubric in _read("rubrics.toml")["rubrics"]
+)
 
 
 def draw(pattern: Pattern, rng: Random) -> Task:

@@ -9,7 +9,6 @@ from reviews.records.rubric import Rubric
 from reviews.review.rated_verdicts import rate_again
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.search import indexing
-from reviews.search.reindexing import index_again
 
 
 @transaction.atomic
@@ -33,6 +32,6 @@ def follow_rubric(run: Run, before: Rubric, *, except_for: Import | None = None)
     saved are waited for, and later ones wait.
     """
     if not run_rubric(run).judges_like(before):
-        index_again(run, except_for=except_for)
+        indexing.index_again(run, except_for=except_for)
         locks.acquire_for_run(RunLock.RUBRIC, run.pk)
         rate_again(run)

@@ -1,6 +1,6 @@
 """The rubric of a run: declared by a lead or admin, or else inferred from its files.
 
-A change of the rubric changes pages at once, but no record. `search.reindexing` adapts lists and filters.
+A change of the rubric changes pages at once, but no record. `search.indexing` adapts lists and filters.
 """
 
 from dataclasses import replace

@@ -28,6 +28,8 @@ from reviews.search.remembered_facets import facets_by
 JOB = "reviews.tasks.index_records"
 # So many records are indexed in their import's transaction, and so large a run is counted in it.
 MAX_RECORDS_INLINE = 1_000_000
+# A request indexes at most so many lines itself.
+MAX_LINES_IN_REQUEST = 2_000
 # Tables are analysed after imports with more records. All columns of the records take longer, so a smaller
 # import analyses only the columns that the queue and the list select records by, and autovacuum the others.
 MAX_RECORDS_UNANALYSED = 2_000
@@ -133,6 +135,26 @@ def index_at_once(run: Run, sources: Iterable[Import]) -> None:
         for chunk in LineRange(0, source.lines).chunks():
             _index_lines(source, chunk)
     _update_counts(run)
+
+
+def index_again(run: Run, *, except_for: Import | None = None) -> None:
+    """Index all records of a run, those of a large run in a job.
+
+    With `except_for`, an import waits for it, and not a request. The caller has acquired the lock by
+    `lock_before_run`.
+    """
+    sources: QuerySet[Import] = run.imports.filter(state=Import.State.DONE, new__gt=0)
+    if except_for:
+        sources = sources.exclude(pk=except_for.pk)
+    lines = sources.aggregate(sum=Sum("lines"))["sum"] or 0
+    if lines > (MAX_RECORDS_INLINE if except_for else MAX_LINES_IN_REQUEST):
+        left = [UnindexedImport(source=source, line=0, evaluations=source.new) for source in sources]
+        UnindexedImport.objects.bulk_create(
+            left, update_conflicts=True, unique_fields=["source"], update_fields=["line", "evaluations"]
+        )
+        jobs.configure_task(JOB).defer()
+    elif lines:
+        index_at_once(run, sources)
 
 
 def index_next_chunk() -> bool:

@@ -14,7 +14,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.review.rubric_changes import change_rubric
 from reviews.search import indexing
-from reviews.search.reindexing import index_again
+from reviews.search.indexing import index_again
 from tests.support.contexts import bring, task
 from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_of

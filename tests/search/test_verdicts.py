@@ -15,7 +15,7 @@ from reviews.records.scales import ValueScale
 from reviews.review.forms.review import ReviewForm
 from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import indexing, listing, reindexing
+from reviews.search import indexing, listing
 from reviews.search.filters import Filters
 from reviews.search.verdicts import judge_verdict, with_judged_scores
 from tests.support.lines import file_of, import_data, line
@@ -91,7 +91,7 @@ def test_change_of_the_rubric_changes_verdicts(run: Run, lea: User) -> None:
 def test_change_of_the_rubric_of_a_large_run_is_left_to_the_job(
     run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reindexing, "MAX_LINES_IN_REQUEST", 1)
+    monkeypatch.setattr(indexing, "MAX_LINES_IN_REQUEST", 1)
     change_rubric(run_id=run.pk, actor=lea, rubric=LENIENT)
     assert indexing.unindexed_count(run) == 5
     while indexing.index_next_chunk():
@@ -100,7 +100,7 @@ def test_change_of_the_rubric_of_a_large_run_is_left_to_the_job(
 
 
 def test_new_titles_and_causes_index_nothing(run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindexing, "MAX_LINES_IN_REQUEST", 1)
+    monkeypatch.setattr(indexing, "MAX_LINES_IN_REQUEST", 1)
     known = run_rubric(run)
     change_rubric(run_id=run.pk, actor=lea, rubric=Rubric(known.criteria, known.scale, known.rule, causes=()))
     assert indexing.unindexed_count(run) == 0

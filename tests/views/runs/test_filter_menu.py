@@ -15,7 +15,7 @@ from reviews.queue.members import configure_members
 from reviews.queue.progress import run_progress
 from reviews.records.scales import RangeScale
 from reviews.review.rubric_changes import change_rubric
-from reviews.search import indexing, reindexing
+from reviews.search import indexing
 from reviews.views.runs import filter_menu
 from reviews.views.runs.filter_menu import MenuFilter
 from tests.support.lines import file_of, import_data, line
@@ -46,7 +46,7 @@ def test_menu_is_right_in_each_process_after_each_change(
     ana: User, bo: User, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def change_rubric_in_a_job() -> None:
-        monkeypatch.setattr(reindexing, "MAX_LINES_IN_REQUEST", 0)
+        monkeypatch.setattr(indexing, "MAX_LINES_IN_REQUEST", 0)
         change_rubric(run_id=run.pk, actor=lea, rubric=rubric_of("Clarity", scale=RangeScale(1, 5)))
 
     run = bring("a", model_id="o1")
