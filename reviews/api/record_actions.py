@@ -1,11 +1,10 @@
 """Actions on a record besides reviewing it: claim, skip, escalate, reopen, restore and undo."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from django.db import transaction
 from django.http import HttpResponse
 from ninja import Field, Router, Status
-from pydantic import StringConstraints
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
@@ -24,10 +23,6 @@ from reviews.review.forms.escalation import EscalationForm
 from reviews.review.undo import Action
 
 router = Router(tags=["review"])
-# No U+0000, which PostgreSQL does not store.
-Reason = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5_000, pattern="^[^\x00]*$")
-]
 
 
 class ClaimRecordIn(Body):
@@ -49,14 +44,14 @@ class EscalationIn(Body):
 class ReopenIn(Body):
     """Why the record is reopened."""
 
-    reason: Reason
+    reason: Note = Field(min_length=1)
 
 
 class RestoreIn(Body):
     """The version to restore, and why."""
 
     restored: int = Field(ge=1, le=2**31 - 1, description="The `version` of an earlier decision.")
-    reason: Reason
+    reason: Note = Field(min_length=1)
     version: int | None = Field(
         default=None, ge=1, le=2**31 - 1, description="The record's version when it was read."
     )

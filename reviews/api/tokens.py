@@ -68,12 +68,7 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     if "tokens" in sent.scopes:
         raise Denied("Tokens that create tokens are created in the browser or by manage.py create_token.")
     made = api_tokens.create(
-        person=request.user,
-        scopes=sent.scopes,
-        days=sent.days,
-        name=sent.name,
-        actor=request.user,
-        until=request.auth.expires_at,
+        person=request.user, actor=request.user, until=request.auth.expires_at, **sent.dict()
     )
     return {**members(people.Token, made.token), "text": made.text}
 

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from reviews.days import check_year
 
 _SCORE = {"type": ["string", "number", "boolean"]}
+_SCORE_OR_NULL = WithJsonSchema({"type": [*_SCORE["type"], "null"]})
 
 # A score: a text, a number or a boolean.
 Score = Annotated[Any, WithJsonSchema(_SCORE)]
@@ -32,11 +33,9 @@ def _check_day(day: dt.date) -> dt.date:
 Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 Day = Annotated[dt.date, AfterValidator(_check_day)]
 # A score in a body, or null for none.
-ScoreOrNull = Annotated[
-    Any, AfterValidator(_check_score), WithJsonSchema({"type": [*_SCORE["type"], "null"]})
-]
+ScoreOrNull = Annotated[Any, AfterValidator(_check_score), _SCORE_OR_NULL]
 # Criterion -> score, or null for none.
-RowScores = dict[str, Annotated[Any, WithJsonSchema({"type": [*_SCORE["type"], "null"]})]]
+RowScores = dict[str, Annotated[Any, _SCORE_OR_NULL]]
 # Criterion -> entry of a decision.
 DecidedScores = Annotated[
     dict[str, Any],

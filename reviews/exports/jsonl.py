@@ -38,8 +38,6 @@ ONLY = ("all", "reviewed")
 
 
 class Form(StrEnum):
-    """The form of exported records."""
-
     #: JSONL of the imported lines.
     LINES = "lines"
     #: JSONL of records: the lines of other tools are translated by their mapping.

@@ -137,15 +137,8 @@ class _ContextImport:
         return found
 
     def _context(self, task: Task) -> TaskContext:
-        return TaskContext(
-            run=self._target.run,
-            source=self._target,
-            task_id=task.task_id,
-            prompt=task.prompt,
-            ideal_response=task.ideal_response,
-            final_answer=task.final_answer,
-            metadata=task.metadata,
-        )
+        columns = {name: value for name, value in task._asdict().items() if name != "answers"}
+        return TaskContext(run=self._target.run, source=self._target, **columns)
 
 
 def _read(entry: bytes) -> Task:

@@ -35,17 +35,10 @@ def encode_extracted(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, A
         "version": VERSION,
         "is_too_long": found.is_too_long,
         "steps": list(found.steps),
-        "proposals": [_as_json(proposal) for proposal in found.proposals],
-    }
-
-
-def _as_json(proposal: Proposal) -> dict[str, Any]:
-    return {
-        "criterion": proposal.criterion,
-        "score": proposal.score,
-        "justification": proposal.justification,
-        "span": list(proposal.span),
-        "repairs": [list(repair) for repair in proposal.repairs],
+        "proposals": [
+            one._asdict() | {"span": list(one.span), "repairs": [list(repair) for repair in one.repairs]}
+            for one in found.proposals
+        ],
     }
 
 

@@ -145,9 +145,8 @@ class FieldMapping:
 
     @cached_property
     def _outside_names(self) -> set[str]:
-        texts = {"criteria": map(asdict, self.criteria), "review": map(asdict, self.review)}
-        parts = {name: list(entries) for name, entries in texts.items()}
-        found = _expressions(dict(self.fields), parts["criteria"], parts["review"])
+        criteria, review = [*map(asdict, self.criteria)], [*map(asdict, self.review)]
+        found = _expressions(dict(self.fields), criteria, review)
         return set().union(*(expressions.outside_names(expression) for _, expression in found))
 
     def as_json(self) -> dict[str, Any]:

@@ -26,8 +26,6 @@ _MOST_KNOWN, _LONGEST_KNOWN = 200, 200
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion of a rubric."""
-
     #: The name in the records.
     name: str
     #: The title on pages; empty for the name in words.

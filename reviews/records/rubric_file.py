@@ -121,8 +121,6 @@ def _prefixed(place: str, problems: Iterable[tuple[str, str]]) -> Iterator[Probl
 
 
 class _Table(NamedTuple):
-    """A table with its place."""
-
     place: str
     members: dict[str, Any]
 

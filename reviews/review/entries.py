@@ -63,8 +63,6 @@ class EarlierScore:
 
 
 class CriterionEntry(NamedTuple):
-    """One criterion as it was entered."""
-
     criterion: str
     #: A JSON score, or None if none was chosen.
     score: Any
@@ -75,8 +73,6 @@ class CriterionEntry(NamedTuple):
 
 
 class EntryError(NamedTuple):
-    """One thing that is wrong with the entries."""
-
     #: Position of the entry from 0, or None if no entry is wrong by itself.
     position: int | None
     #: Empty where the error is about all entries.

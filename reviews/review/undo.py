@@ -50,8 +50,6 @@ _INSTEAD = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action of a person on a record."""
-
     event: AuditEvent
 
     @property

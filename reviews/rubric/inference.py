@@ -46,8 +46,6 @@ _ANY_WAY = "RESET enable_sort; RESET enable_seqscan; RESET enable_bitmapscan"
 
 
 class _Read(NamedTuple):
-    """A record with its scores by criterion."""
-
     record: Evaluation
     scores: dict[str, Score]
 

@@ -261,7 +261,6 @@ class Filters:
 
     @classmethod
     def from_query_string(cls, query_string: str) -> Self:
-        """Parse the text of a query string."""
         return cls.parse(QueryDict(query_string[:_MAX_QUERY_LENGTH]))
 
     def condition(

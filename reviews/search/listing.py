@@ -100,8 +100,6 @@ def _create(listed: list[ListedRecord]) -> list[Evaluation]:
 
 
 class _Matches(NamedTuple):
-    """The records that a list has."""
-
     records: QuerySet[Evaluation]
     #: The cursors of all of them, each followed by the primary key; None if there are too many.
     few: list[tuple[Any, ...]] | None = None

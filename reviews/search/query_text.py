@@ -20,8 +20,6 @@ ValuesOf = Callable[[str], Iterable[str]]
 
 
 class QueryText(NamedTuple):
-    """The parsed text of the search field."""
-
     #: (filter, value) pairs. Words to search for are one value of `q`.
     pairs: list[tuple[str, str]]
     #: Sentences about terms that are no filter. They were left out.

@@ -68,8 +68,6 @@ class RowKeys(NamedTuple):
 
 
 class EncodedLine(NamedTuple):
-    """The row of a record."""
-
     evaluation_id: str
     row: bytes
     #: The values in the order of `Record`, with JSON as bytes, followed by those of the last columns.

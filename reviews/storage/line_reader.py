@@ -54,8 +54,6 @@ def wrong_line_message(line: int) -> str:
 
 
 class _StoredLines(NamedTuple):
-    """The lines of one stored chunk."""
-
     source_id: int
     lines: ChunkLines
 

@@ -21,8 +21,6 @@ _DRAFT_FIELD = re.compile(r"comments|criteria-[0-9]{1,3}-(name|score|cause|justi
 
 
 class FormRow(NamedTuple):
-    """The values of one row of the form."""
-
     name: str
     #: Value of the chosen radio button, or the number entered.
     score: str
