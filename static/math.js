@@ -78,11 +78,12 @@ function switchOne(node) {
 // all together: reading one after a change would lay out the page each time.
 const SCROLLS = ".math[data-display='true'], .prose table";
 const LINES = "p, li, td, th, dd, dt, div, section, summary, blockquote";
+const CUTS = ".siblings"; // cuts what is too wide
 const holderOf = (node) => (node.matches(SCROLLS) ? node : node.closest(LINES));
 
 function watchWidth(node) {
   const holder = holderOf(node);
-  if (!holder) return;
+  if (!holder || node.closest(CUTS)) return;
   sizes.unobserve(holder); // so that an unchanged size is reported, too
   sizes.observe(holder);
 }

@@ -23,6 +23,23 @@ class Formula(NamedTuple):
     is_display: bool
 
 
+# A formula without delimiters has a command or a power, and neither Markdown nor words outside of \text{}.
+_COMMAND_OR_POWER = re.compile(r"\\[A-Za-z]+|\^")
+_DELIMITER_OR_MARKDOWN = re.compile(r"\$|\\[(\[\])]|\*\*|`|#|\n")
+_TEXT_OR_COMMAND = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|\\.")
+_WORD = re.compile(r"[^\W\d_]{3}")
+
+
+def is_bare_formula(text: str) -> bool:
+    r"""Return whether a whole text is a formula without delimiters, as the verifier extracts: `95^\circ`."""
+    return (
+        text.count("{") == text.count("}")
+        and bool(_COMMAND_OR_POWER.search(text))
+        and not _DELIMITER_OR_MARKDOWN.search(text)
+        and not _WORD.search(_TEXT_OR_COMMAND.sub("", text))
+    )
+
+
 # Matches without a group (code, escaped characters) are skipped.
 _OPENING = re.compile(
     r"`+[^`]*`+|\\\\|\\\$|(?P<opening>\$\$?|\\[(\[])"

@@ -32,7 +32,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import JsonLexer
 
-from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, find_formulas
+from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, find_formulas, is_bare_formula
 from reviews.evidence.formulas import MAX_CHARS as MAX_FORMULA_CHARS
 from reviews.records.json_text import indented
 from reviews.records.latex import LatexRepair, restore_latex
@@ -42,6 +42,8 @@ MAX_INLINE_CHARS = 1_000
 # Most fields of a record are short, and many records share their values.
 _SHORT_JSON = 100
 _MAX_LISTED_REPAIRS = 20
+# A formula at the beginning of a text is shown whole up to this multiple of the limit.
+_MOST_OF_LIMIT = 4
 # The parser searches the rest of the text for the end of each of these: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
 _MAX_OPENINGS = 2_000
@@ -108,6 +110,14 @@ def markdown(text: str, limit: int = MAX_CHARS) -> SafeString:
 def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
     """Render Markdown and LaTeX as inline HTML, for table cells and list items."""
     return _CACHE.get(text, ("inline", limit), partial(_in_line, text, limit))
+
+
+def answer(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
+    """Render a final answer as inline HTML. It may be a formula without delimiters."""
+    shown, repairs = restore_latex(text[: limit + 1])
+    if len(text) <= limit and not repairs and is_bare_formula(shown):
+        return _trusted(_math_html(shown.translate(_VISIBLE_CONTROLS), is_display=False))
+    return inline(text, limit)
 
 
 def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
@@ -236,8 +246,11 @@ def _start(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     around = find_formulas(text[: limit + MAX_FORMULA_CHARS])
-    cut = next((formula.start for formula in around if formula.start < limit < formula.end), limit)
-    return text[:cut]
+    cut = next((formula for formula in around if formula.start < limit < formula.end), None)
+    if cut is None:
+        return text[:limit]
+    # Nothing would be left without a formula at the beginning.
+    return text[: cut.start or min(cut.end, _MOST_OF_LIMIT * limit)]
 
 
 def _repair_details(repairs: Sequence[LatexRepair]) -> str:

@@ -23,7 +23,6 @@ from reviews.search.hidden_records import hidden_in_share
 MAX_OTHERS = 24
 #: The criteria to show. A peek at a record shows all.
 MAX_CRITERIA = 6
-_MAX_ANSWER = 300
 
 
 class SiblingScore(NamedTuple):
@@ -212,7 +211,7 @@ def _sibling(
         pk=row["pk"],
         model=row["model_id"] or "no model",
         judge=row["judge_llm_model"],
-        answer=_answer(row)[:_MAX_ANSWER],
+        answer=_answer(row),
         is_same_answer=is_same_answer,
         scores=[_HIDDEN if is_hidden else _score(row, scores, rubric, name) for name in shown],
         judged="" if is_hidden else rubric.judge_verdict(row["aggregated_score"], scores) or "",

@@ -10,6 +10,7 @@ from reviews.evidence import rendering
 
 register = template.Library()
 
+register.filter("answer", rendering.answer)
 register.filter("inline", rendering.inline)
 register.filter("markdown", rendering.markdown)
 register.filter("pieces", rendering.diff_html)

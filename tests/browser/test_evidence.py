@@ -10,7 +10,7 @@ from reviews.models import Evaluation, SpotCheck, User
 from tests.browser.conftest import start_session
 from tests.browser.screen import press
 from tests.support.contexts import bring, task
-from tests.support.factories import EvaluationFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -125,6 +125,44 @@ def test_beginning_of_a_question_that_is_back_is_hidden(screen: Page) -> None:
         screen.reload()
         screen.wait_for_function("window.hasActed")
         expect(screen.locator(".question-line")).to_be_hidden()
+
+
+_ANSWERS = {
+    "bare": r"\frac{1}{2}",
+    "large": r"$\dfrac{\frac{1}{2}}{3}$",
+    "display": r"It is \[\sum_{n=1}^\infty \frac{1}{n^2}\].",
+    "long": r"\(" + "x + " * 60 + r"y\)",
+    "prose": "Yes, because " + r"\(a\) and " * 8,
+}
+_HEIGHTS = "rows => rows.map(row => row.getBoundingClientRect().height)"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_formulas_among_other_models_are_typeset_in_place_and_cut(
+    page: Page, live_server: LiveServer, ana: User, width: int
+) -> None:
+    run = RunFactory.create()
+    records = [
+        EvaluationFactory.create(
+            run=run, task_id="7", model_id=name, structured_model_response={"final_answer": answer}
+        )
+        for name, answer in _ANSWERS.items()
+    ]
+    start_session(page, live_server.url, ana)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.route("**/katex*.js", lambda route: route.abort())
+    page.goto(f"{live_server.url}/evaluations/{records[0].pk}/")
+    rows = page.locator("#siblings tbody tr")
+    before = rows.evaluate_all(_HEIGHTS)
+    page.unroute("**/katex*.js")
+    page.reload()
+    page.locator("#siblings").scroll_into_view_if_needed()
+    for name in _ANSWERS:
+        expect(rows.filter(has_text=name).locator(".answer .katex").first).to_be_attached()
+    page.evaluate("document.fonts.ready")
+    assert rows.evaluate_all(_HEIGHTS) == before
+    assert page.locator("#siblings .math-error, #siblings [data-wide]").count() == 0
+    assert page.locator("#siblings .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def differences_and_layout_change_on_request(screen: Page) -> None:

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from reviews.evidence.rendering import (
     MAX_CHARS,
     TextCache,
+    answer,
     diff_html,
     inline,
     json_html,
@@ -302,3 +303,40 @@ def test_cache_never_exceeds_its_size() -> None:
         assert cache.size <= 10_000
     cache.get("huge", "", partial(SafeString, "x" * 20_000))
     assert cache.size == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"95^\circ", r"\frac{7}{2}", r"n \geq 2", "x^2 + 1", r"\text{yes, it is } \pi", "(5 e^6 + 1)/36"],
+)
+def test_final_answer_can_be_a_formula_without_delimiters(text: str) -> None:
+    assert answer(text) == f'<span class="math" data-display="false">{text}</span>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "54",
+        "x = 0",
+        "final_answer",
+        r"\dfrac{\pi^{3",
+        r"the sum of \( a^2 \)",
+        "the power x^2",
+        "** x^2",
+        r"It is \[a^2\].",
+        r"\frac{1}{2}\n\n$x$",
+        "<b>x^2</b>`",
+    ],
+)
+def test_final_answer_that_is_no_formula_is_text(text: str) -> None:
+    assert answer(text) == inline(text)
+
+
+def test_markup_in_a_bare_formula_is_escaped() -> None:
+    assert answer("<b>^2") == '<span class="math" data-display="false">&lt;b&gt;^2</span>'
+
+
+def test_formula_at_the_beginning_is_not_cut_away() -> None:
+    long = r"\(" + "x + " * 60 + r"y\)"
+    assert inline(f"{long} and more", 120) == f'<span class="math" data-display="false">{long[2:-2]}</span> …'
+    assert inline(r"\(" + "x + " * 600 + r"y\)", 120).endswith("x  …")

@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from cognireview.web.markup import format_html, format_html_join
-from reviews.evidence.rendering import inline
+from reviews.evidence import rendering
 from reviews.evidence.siblings import Sibling, Siblings, SiblingScore
 from reviews.models import Evaluation
 from reviews.records.wording import shorten_middle
@@ -79,7 +79,7 @@ def _link(sibling: Sibling, evaluation: Evaluation) -> SafeString:
 def _answer(sibling: Sibling) -> SafeString:
     if not sibling.answer:
         return _NO_ANSWER
-    return format_html(_ANSWER, inline(sibling.answer, _LONGEST_ANSWER))
+    return format_html(_ANSWER, rendering.answer(sibling.answer, _LONGEST_ANSWER))
 
 
 def _score(score: SiblingScore) -> str:
