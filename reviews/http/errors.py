@@ -9,15 +9,22 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.messages.storage.base import Message
 from django.core.exceptions import BadRequest
 from django.db import OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import Resolver404
 from django_htmx.middleware import HtmxDetails
 
 from cognireview.operations import disk_full, outage
 from reviews.accounts.permissions import Denied
 from reviews.database.locks import DEADLOCK, is_deadlock
-from reviews.http.redirects import SeeOther, sending_page
+from reviews.http.redirects import SeeOther, page_above, sending_page
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.storage import corruption
@@ -44,7 +51,11 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     return error_page(request, 403, heading, str(exception) or "Your role does not allow this.")
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the page for an unknown address. An address above pages leads to the page above it."""
+    is_read = request.method in {"GET", "HEAD"}
+    if is_read and isinstance(exception, Resolver404) and (above := page_above(request.path_info)):
+        return HttpResponseRedirect(above)
     return error_page(request, 404, "Page not found", "Check the address, or go back to the runs.")
 
 
