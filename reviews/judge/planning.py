@@ -21,7 +21,7 @@ from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings, load_verdicts
 from reviews.judge.scope import NO_MODEL, JudgeScope
-from reviews.models import RecordDay, Run, RunCount
+from reviews.models import Evaluation, RecordDay, Run, RunCount
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
@@ -50,16 +50,16 @@ AIMS: dict[Aim, str] = {
 USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
 _NO_REVIEW = "No blind review yet."
-# Flagged records that left the queue without a review, by cell. The index has verdicts that follow from
-# scores.
-_CLOSED = """
-    SELECT coalesce(aggregated_score, (%(verdicts)s::text[])[verdict_order + 1]), judge_llm_model,
-           judge_prompt_template_path, coalesce(model_id, ''), count(*)
+# Records without a rating that nobody can score blind any more, by cell: a file decides them, a lead closed
+# them, or they returned to the queue after they were shown. The index has verdicts that follow from scores.
+_SHOWN = """
+    SELECT needs_human_review, coalesce(aggregated_score, (%(verdicts)s::text[])[verdict_order + 1]),
+           judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''), count(*)
     FROM evaluation LEFT JOIN evaluation_facets ON evaluation_facets.evaluation_id = evaluation.id
-    WHERE evaluation.run_id = %(run)s AND needs_human_review AND review_id IS NULL
-      AND human_review_status <> ALL(%(queue)s)
+    WHERE evaluation.run_id = %(run)s AND (needs_human_review OR is_sampled)
+      AND (was_shown OR review_id IS NOT NULL OR human_review_status <> ALL(%(queue)s))
       AND NOT EXISTS (SELECT FROM rating WHERE rating.evaluation_id = evaluation.id)
-    GROUP BY 1, 2, 3, 4
+    GROUP BY 1, 2, 3, 4, 5
 """
 # With fewer ratings, the design effect is assumed.
 _FEWEST = 30
@@ -151,7 +151,7 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
         unknown = records.sentence or "No record has a verdict by the judge."
         return JudgePlan(scope, target, aim, unknown=unknown)
     cells = found.records.cells
-    reviewed = _reviewed(scope, cells) + _closed(scope, cells)
+    reviewed = _reviewed(scope, cells) + _shown(scope, cells)
     return plan_rated(scope, found, target, aim, reviewed)
 
 
@@ -285,20 +285,35 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
     return np.bincount(of_records[of_records >= 0], minlength=len(cells)).astype(np.float64)
 
 
-def _closed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
-    """Count the records of each cell that left the queue without a review: decided in a file, or closed."""
-    closed = np.zeros(len(cells))
-    statuses = RunCount.objects.filter(run=scope.run).exclude(status__in=[*QUEUE_STATUSES, NOT_REQUIRED])
-    done = statuses.aggregate(sum=Sum("evaluations"))["sum"] or 0
-    if done <= (RecordDay.objects.filter(run=scope.run).aggregate(sum=Sum("records"))["sum"] or 0):
-        return closed
+def _shown(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
+    """Count the records of each cell that nobody can score blind any more, without those of `_reviewed`."""
+    shown = np.zeros(len(cells))
+    if not _has_shown_records(scope.run):
+        return shown
     place = {cell: at for at, cell in enumerate(cells)}
     values = {"run": scope.run.pk, "queue": [*QUEUE_STATUSES], "verdicts": [*VERDICT_ORDER]}
-    for verdict, judge, template, model, records in fetch_all(_CLOSED, values):
-        cell = Cell(is_flagged=True, verdict=verdict or "", judge=judge, template=template, model=model)
+    for is_flagged, verdict, judge, template, model, records in fetch_all(_SHOWN, values):
+        cell = Cell(is_flagged=is_flagged, verdict=verdict or "", judge=judge, template=template, model=model)
         if cell in place:
-            closed[place[cell]] = records
-    return closed
+            shown[place[cell]] = records
+    return shown
+
+
+def _has_shown_records(run: Run) -> bool:
+    """Return from counts whether the records of `_SHOWN` have to be looked for.
+
+    None has returned to the queue if nobody has seen those in the queue. Then each done record has a review
+    of this site if there are as many.
+    """
+    counts = RunCount.objects.filter(run=run).values_list("status").annotate(Sum("evaluations"))
+    counted = dict(counts.order_by())
+    waiting = sum(counted.get(status, 0) for status in QUEUE_STATUSES)
+    done = sum(counted.values()) - waiting - counted.get(NOT_REQUIRED, 0)
+    reviewed = RecordDay.objects.filter(run=run).aggregate(sum=Sum("records"))["sum"] or 0
+    unseen = Evaluation.objects.filter(
+        run=run, human_review_status__in=QUEUE_STATUSES, review=None, was_shown=False
+    )
+    return bool(done > reviewed or waiting > unseen.count())
 
 
 def _plan_cells(found: RatedRun, reviewed: FloatArray | None) -> PlanCells:

@@ -7,11 +7,13 @@ import pytest
 from cognireview.types.runs import PlannedPart
 from reviews.judge.planning import JudgePlan, plan_reviews
 from reviews.judge.scope import JudgeScope
-from reviews.models import Run, RunCount, User
+from reviews.models import Evaluation, Run, RunCount, User
 from reviews.records.status import NOT_REQUIRED
+from reviews.review import decisions
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import count_records, rated, stratum
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -136,6 +138,21 @@ class TestPlan:
         ).target_run
         found = plan_reviews(JudgeScope(run), 0.05)
         assert (part(found, "run").records, found.more) == (3, 1)
+
+    @pytest.mark.slow
+    def test_reopened_record_cannot_be_planned_and_hides_no_record_that_a_file_decides(
+        self, ana: User, lea: User
+    ) -> None:
+        """One record is done, by its file, and one has a review, which was reopened."""
+        flagged = {"needs_human_review": True, "aggregated_score": "Pass"}
+        done = line("a", human_review_status="Completed", **flagged)
+        waiting = [line(name, human_review_status="Needs Review", **flagged) for name in "bcd"]
+        run = import_data(file_of(done, *waiting)).target_run
+        decide(Evaluation.objects.get(evaluation_id="b"), ana)
+        assert plan_reviews(JudgeScope(run), 0.05).more == 2
+        reopened = Evaluation.objects.get(evaluation_id="b")
+        decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
+        assert plan_reviews(JudgeScope(run), 0.05).more == 2
 
     def test_decided_records_count_in_the_cell_of_the_verdict_that_follows_from_their_scores(self) -> None:
         def scored(name: str, score: str, **more: str) -> bytes:
