@@ -197,7 +197,7 @@ def reset_second_factor(*, person: User, actor: User) -> None:
 def deactivate(*, person: User, actor: User) -> None:
     """Deactivate an account: end its sessions, tokens and links. Its decisions stay.
 
-    Raises `AccountError` if no admin would be left. `queue.deactivation` also releases the person's records.
+    Raises `AccountError` if no admin would be left. `queue.members` also releases the person's records.
     """
     lock_accounts()
     _check_not_last_admin(person)

@@ -8,6 +8,7 @@ refused (409).
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
 from tempfile import TemporaryFile
@@ -41,15 +42,15 @@ PARAMETER = {
 }
 
 
+@dataclass
 class Attempt:
     """A request with a key, until its response is stored."""
 
-    def __init__(self, key: str, stack: ExitStack) -> None:
-        self.key = key
-        #: Closes the transaction and the temporary file.
-        self.stack = stack
-        #: Set once the request is known to be the first one with its key.
-        self.fingerprint = ""
+    key: str
+    #: Closes the transaction and the temporary file.
+    stack: ExitStack
+    #: Set once the request is known to be the first one with its key.
+    fingerprint: str = ""
 
 
 def stores_response(run: Run) -> Run:

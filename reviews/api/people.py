@@ -24,7 +24,7 @@ from reviews.api.problems import invalid_field
 from reviews.dashboard.workload import workloads
 from reviews.database.pagination import split_page
 from reviews.models import OneTimeLink, User
-from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
+from reviews.queue.members import change_reviewer_role, deactivate_reviewer
 
 router = Router(tags=["people"])
 _STATES = {"active": True, "deactivated": False, "any": None}

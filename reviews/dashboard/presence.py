@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from reviews.dashboard.selection import WorkSelection, selected_rows
 from reviews.models import Evaluation, User
-from reviews.queue.claim_length import CLAIM_LENGTH_SQL
+from reviews.queue.claim_columns import CLAIM_LENGTH_SQL
 
 # A reviewer without a claim counts as active for this long after a decision or a saved draft.
 RECENTLY = dt.timedelta(minutes=15)

@@ -1,17 +1,21 @@
-"""The claim on a record: its value, and its columns in `evaluation`.
+"""The claim on a record: its length, which is a setting of each run or else of the site, and its columns.
 
-Only this package writes these columns.
+Only this package writes the columns of `evaluation`.
 """
 
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.models import Evaluation, Run, User
-from reviews.queue.claim_length import claim_length
+
+# `claim_length` in SQL. Takes the table `run` and the parameter `claim_length`, the setting of the site.
+CLAIM_LENGTH_SQL = "coalesce(make_interval(mins => run.claim_minutes), %(claim_length)s)"
+_MAX_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
 
 
 class Claim(NamedTuple):
@@ -26,6 +30,15 @@ class Claim(NamedTuple):
 
 
 NO_CLAIM = Claim(None, None)
+
+
+def claim_length(run: Run) -> dt.timedelta:
+    return dt.timedelta(minutes=run.claim_minutes) if run.claim_minutes else settings.CLAIM_LENGTH
+
+
+def renewal_interval(run: Run) -> dt.timedelta:
+    """Return how often an open page renews its claim. Several renewals may fail before the claim expires."""
+    return min(_MAX_RENEWAL_INTERVAL, claim_length(run) / 5)
 
 
 def start_claim(run: Run, reviewer: User) -> Claim:

@@ -18,8 +18,15 @@ from reviews.database.statements import execute
 from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
-from reviews.queue.claim_columns import NO_CLAIM, clear_claims, save_claim, start_claim, start_prefetch
-from reviews.queue.claim_length import claim_length, renewal_interval
+from reviews.queue.claim_columns import (
+    NO_CLAIM,
+    claim_length,
+    clear_claims,
+    renewal_interval,
+    save_claim,
+    start_claim,
+    start_prefetch,
+)
 from reviews.queue.next_record import Claimed, claim_first
 from reviews.records.conflicts import RecordUnavailable, RunArchived
 

@@ -1,4 +1,4 @@
-"""Restrict a run to members, or open it to everybody. Admins always have access."""
+"""Restrict a run to members, or open it to everybody, and release the records of people who lose access."""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from reviews.accounts import people as accounts
 from reviews.accounts.permissions import Denied, check, people_in, people_with_role
 from reviews.audit import events
 from reviews.models import Evaluation, Run, User
@@ -97,3 +98,24 @@ def release_records(*, person: User, actor: User | None, run: Run | None = None)
     if released or unassigned:
         counts: dict[str, Any] = {"claims": released, "assigned": unassigned}
         events.record("release all", actor=actor, run=run, username=person.username, **counts)
+
+
+@transaction.atomic
+def deactivate_reviewer(*, person: User, actor: User) -> None:
+    """Close an account, and release the records that its person has claimed or was assigned.
+
+    Raises `accounts.people.AccountError` if no admin would be left.
+    """
+    # This locks the person first. A claim that is under way has ended by then, or finds the account inactive.
+    accounts.deactivate(person=person, actor=actor)
+    release_records(person=person, actor=actor)
+
+
+@transaction.atomic
+def change_reviewer_role(*, person: User, role: str, actor: User) -> None:
+    """Change a person's role, and release their records in runs that a former admin may no longer see.
+
+    Raises `accounts.people.AccountError`.
+    """
+    accounts.change_role(person=person, role=role, actor=actor)
+    release_hidden_records(person=person, actor=actor)

@@ -86,19 +86,9 @@ def _parse_day(text: str) -> str:
         raise _InvalidValue(str(error)) from None
 
 
-def _from(title: str, column: str) -> Filter:
-    return Filter(
-        title, lambda day: Q(**{f"{column}__gte": midnight(read_day(day))}), parse=_parse_day, typed="date"
-    )
-
-
-def _until(title: str, column: str) -> Filter:
-    return Filter(
-        title,
-        lambda day: Q(**{f"{column}__lt": next_midnight(read_day(day))}),
-        parse=_parse_day,
-        typed="date",
-    )
+def _by_day(title: str, condition: str, bound: Callable[[dt.date], dt.datetime]) -> Filter:
+    """Return the filter by the moment at which a day begins or ends."""
+    return Filter(title, lambda day: Q(**{condition: bound(read_day(day))}), parse=_parse_day, typed="date")
 
 
 def _parse_moment(text: str) -> str:
@@ -223,10 +213,10 @@ FILTERS: dict[str, Filter] = {
     "claimed-by": Filter(
         "Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name), is_person=True
     ),
-    "created-from": _from("Created from", "created_at"),
-    "created-until": _until("Created until", "created_at"),
-    "reviewed-from": _from("Reviewed from", "human_review_timestamp"),
-    "reviewed-until": _until("Reviewed until", "human_review_timestamp"),
+    "created-from": _by_day("Created from", "created_at__gte", midnight),
+    "created-until": _by_day("Created until", "created_at__lt", next_midnight),
+    "reviewed-from": _by_day("Reviewed from", "human_review_timestamp__gte", midnight),
+    "reviewed-until": _by_day("Reviewed until", "human_review_timestamp__lt", next_midnight),
     "updated-since": Filter("Updated since", in_run=_updated_since, parse=_parse_moment),
 }
 _ORDER = {name: place for place, name in enumerate(FILTERS)}

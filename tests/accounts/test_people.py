@@ -14,7 +14,7 @@ from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, role_of
 from reviews.models import AuditEvent, User
 from reviews.queue import claims
-from reviews.queue.deactivation import deactivate_reviewer
+from reviews.queue.members import deactivate_reviewer
 from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.threads import together
 from tests.support.work import decide

@@ -11,7 +11,7 @@ from reviews.dashboard import presence
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import Run, User
 from reviews.queue import claims
-from reviews.queue.claim_length import renewal_interval
+from reviews.queue.claim_columns import renewal_interval
 from tests.support.factories import EvaluationFactory
 from tests.support.work import claim_expiry
 

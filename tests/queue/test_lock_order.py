@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.imports.importer import import_stream
 from reviews.models import Evaluation, KnownAnswer, KnownAnswerCheck, Run, User
 from reviews.queue import claims, members
-from reviews.queue.deactivation import deactivate_reviewer
+from reviews.queue.members import deactivate_reviewer
 from reviews.records.conflicts import Conflict
 from reviews.records.verdict import VerdictRule
 from reviews.review import known_answers

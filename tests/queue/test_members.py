@@ -8,8 +8,7 @@ from reviews.accounts import people
 from reviews.accounts.permissions import Denied, people_in
 from reviews.models import AuditEvent, Draft, Evaluation, Run, User
 from reviews.queue import claims
-from reviews.queue.deactivation import change_reviewer_role
-from reviews.queue.members import configure_members, current_members
+from reviews.queue.members import change_reviewer_role, configure_members, current_members
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import drafts
 from reviews.rubric.run_settings import InvalidSettings, fingerprint

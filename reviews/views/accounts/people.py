@@ -21,7 +21,7 @@ from reviews.accounts.permissions import ROLES, role_of
 from reviews.database.pagination import split_page
 from reviews.http.request import Request
 from reviews.models import User
-from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
+from reviews.queue.members import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
 from reviews.views.pagination import page_links
 from reviews.views.parts import refusal_shown, render_form

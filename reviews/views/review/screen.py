@@ -28,7 +28,7 @@ from reviews.http.time_zone import reader_zone
 from reviews.inbox.place import place_of
 from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run, SpotCheck
 from reviews.queue import claims, due_dates, progress
-from reviews.queue.claim_length import renewal_interval
+from reviews.queue.claim_columns import renewal_interval
 from reviews.records.conflicts import Conflict, RecordReimported
 from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews, undo
 from reviews.review.forms.blind import BlindForm

@@ -8,7 +8,7 @@ from django.conf import settings
 from cognireview.types.encoding import members
 from cognireview.types.runs import QueueSettings
 from reviews.models import Run, User
-from reviews.queue.claim_length import claim_length
+from reviews.queue.claim_columns import claim_length
 from reviews.queue.queue_settings import MAX_CLAIM_MINUTES, configure_queue
 from reviews.records.wording import counted
 from reviews.rubric.run_settings import fingerprint
