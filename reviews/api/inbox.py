@@ -6,6 +6,7 @@ from django.http import Http404, HttpResponse
 from ninja import P, QueryEx, Router
 
 from cognireview.types import leading, operations
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.lookup import get_run
@@ -83,14 +84,13 @@ def _shape(item: Item) -> dict[str, Any]:
     if isinstance(row, SpotCheck | Escalation | KnownAnswer):
         record = row.review.evaluation if isinstance(row, SpotCheck) else row.evaluation
     run = row if isinstance(row, Run) else record.run if record else getattr(row, "run", None)
-    return {
-        "place": str(Place(item.kind.name, item.place.position)),
-        "kind": item.kind.name,
-        "id": row.pk,
-        "run": run.name if run else None,
-        "evaluation_id": record.evaluation_id if record else None,
-        "point": item.point,
-        "count": item.count,
-        "since": item.since,
-        "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
-    }
+    return members(
+        leading.InboxItem,
+        item,
+        place=str(Place(item.kind.name, item.place.position)),
+        kind=item.kind.name,
+        id=row.pk,
+        run=run.name if run else None,
+        evaluation_id=record.evaluation_id if record else None,
+        can_retry=item.kind.name in jobs.JOBS and jobs.can_retry(item),
+    )

@@ -4,7 +4,6 @@ No response contains more about a record than the review screen shows to the sam
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
@@ -112,15 +111,15 @@ def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | N
     found = sheet.file_decision
     if found is None:
         return None
-    return {
-        "reviewer": record.human_reviewer_id,
-        "reviewed_at": found.at,
-        "file_name": found.file_name,
-        "line": found.line,
-        "corrected_scores": record.human_corrected_scores,
-        "comments": record.human_review_comments,
-        "verdict": sheet.rubric.verdict(found.scores),
-    }
+    return members(
+        records.FileDecision,
+        found,
+        reviewer=record.human_reviewer_id,
+        reviewed_at=found.at,
+        corrected_scores=record.human_corrected_scores,
+        comments=record.human_review_comments,
+        verdict=sheet.rubric.verdict(found.scores),
+    )
 
 
 def _criterion(proposal: Proposal, sheet: ReviewSheet) -> dict[str, Any]:
@@ -142,15 +141,7 @@ def _context(record: Evaluation, *, is_blind: bool) -> dict[str, Any] | None:
         return None
     if is_blind:
         context = context.without_own_metadata()
-    return {
-        "prompt": context.prompt,
-        "context": context.passages,
-        "conversation": context.conversation,
-        "reference": context.ideal_response,
-        "final_answer": context.final_answer,
-        "responses": [asdict(one) for one in context.responses],
-        "metadata": context.metadata,
-    }
+    return members(records.Context, context, context=context.passages, reference=context.ideal_response)
 
 
 def _name(person: User | None) -> str | None:
