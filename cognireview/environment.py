@@ -347,12 +347,9 @@ class _Reading:
         path = self._files.get(name)
         where = f" (in {path})" if path else ""
         # A value that is kept in a file should not appear in a log either.
-        got = "(hidden)" if path or _is_confidential(name) else repr(self._texts.get(name, ""))
+        is_confidential = name in _CONFIDENTIAL or "Secret" in str(FIELDS[name].type)
+        got = "(hidden)" if path or is_confidential else repr(self._texts.get(name, ""))
         self.problems[name] = f"  {variable_name(name)}{where}: got {got}; {problem}"
-
-
-def _is_confidential(name: str) -> bool:
-    return name in _CONFIDENTIAL or "Secret" in str(FIELDS[name].type)
 
 
 def _contradictions(reading: _Reading) -> Iterator[tuple[str, str]]:

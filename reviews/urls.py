@@ -1,6 +1,9 @@
 """The URLs of the pages and the API. `tests/views/access.py` lists who may request each."""
 
-from django.urls import path
+from collections.abc import Callable
+
+from django.http import HttpResponseBase
+from django.urls import URLPattern, path
 
 from reviews.api.problems import PREFIX
 from reviews.api.urls import urls as api
@@ -49,6 +52,15 @@ from reviews.views.review import (
 from reviews.views.runs import archive, bulk_changes, home, lists, mappings, reread, run_page, settings, start
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, operations, palette, styleguide, webhooks
+
+
+def _with_csv(route: str, view: Callable[..., HttpResponseBase], name: str) -> list[URLPattern]:
+    """Return the URLs of a list and of its CSV file."""
+    return [
+        path(f"{route}/", view, name=name),
+        path(f"{route}.csv", view, {"is_csv": True}, name=f"{name}-csv"),
+    ]
+
 
 pages = [
     path("", home.runs, name="runs"),
@@ -100,17 +112,12 @@ pages = [
     ),
     path("runs/<int:run_pk>/judge/few-shot.jsonl", downloads.few_shot_examples, name="judge-few-shot"),
     path("runs/<int:run_pk>/judge/compare/", judge_compare.show_compare, name="judge-compare"),
-    path("runs/<int:run_pk>/judge/compare/pairs/", judge_compare.show_pairs, name="judge-pairs"),
-    path("runs/<int:run_pk>/judge/compare/pairs.csv", judge_compare.pairs_csv, name="judge-pairs-csv"),
-    path("runs/<int:run_pk>/judge/compare/anchors/", judge_drift.show_anchors, name="judge-anchors"),
-    path("runs/<int:run_pk>/judge/compare/anchors.csv", judge_drift.anchors_csv, name="judge-anchors-csv"),
-    path("runs/<int:run_pk>/judge/orders/", judge_position_bias.show_orders, name="judge-orders"),
-    path("runs/<int:run_pk>/judge/orders.csv", judge_position_bias.orders_csv, name="judge-orders-csv"),
-    path("runs/<int:run_pk>/judge/history/", judge_history.show_history, name="judge-history"),
-    path("runs/<int:run_pk>/judge/history.csv", judge_history.history_csv, name="judge-history-csv"),
+    *_with_csv("runs/<int:run_pk>/judge/compare/pairs", judge_compare.list_pairs, "judge-pairs"),
+    *_with_csv("runs/<int:run_pk>/judge/compare/anchors", judge_drift.list_anchors, "judge-anchors"),
+    *_with_csv("runs/<int:run_pk>/judge/orders", judge_position_bias.list_orders, "judge-orders"),
+    *_with_csv("runs/<int:run_pk>/judge/history", judge_history.show_history, "judge-history"),
     path("runs/<int:run_pk>/judge/gold/", judge_gold.gold_page, name="judge-gold"),
-    path("runs/<int:run_pk>/judge/gold/records/", judge_gold.show_records, name="judge-gold-records"),
-    path("runs/<int:run_pk>/judge/gold/records.csv", judge_gold.records_csv, name="judge-gold-records-csv"),
+    *_with_csv("runs/<int:run_pk>/judge/gold/records", judge_gold.list_records, "judge-gold-records"),
     path("gold-sets/", gold_sets.gold_set_list, name="gold-sets"),
     path("gold-sets/<int:pk>/", gold_sets.show_gold_set, name="gold-set"),
     path("gold-sets/<int:pk>/export/", gold_sets.export_gold_set, name="export-gold-set"),

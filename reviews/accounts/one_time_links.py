@@ -42,7 +42,10 @@ def invite(*, role: str, email: str = "", name: str = "", actor: User) -> NewLin
     """Create a link for a new person to join with a role. Raises `AccountError`."""
     people.check_role(role)
     if email:
-        _check_email(email)
+        try:
+            validate_email(email)
+        except ValidationError as error:
+            raise AccountError(" ".join(error.messages), "email") from None
     made = _create(
         purpose=OneTimeLink.Purpose.JOIN,
         role=role,
@@ -156,10 +159,3 @@ def _get_pending(token: str, purpose: str) -> OneTimeLink:
 def _mark_used(link: OneTimeLink, user: User) -> None:
     link.used_by, link.used_at = user, timezone.now()
     link.save(update_fields=["used_by", "used_at"])
-
-
-def _check_email(email: str) -> None:
-    try:
-        validate_email(email)
-    except ValidationError as error:
-        raise AccountError(" ".join(error.messages), "email") from None

@@ -80,9 +80,7 @@ class InvalidShortcuts(Exception):
 
 def active_keys(user: User) -> dict[str, str]:
     """Return the key of each command in the order of `COMMANDS`; empty if shortcuts are off."""
-    if not user.has_shortcuts:
-        return {}
-    return chosen_keys(user)
+    return chosen_keys(user) if user.has_shortcuts else {}
 
 
 def active_key(user: User, command: str) -> str:

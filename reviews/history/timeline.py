@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from reviews.database.pagination import Page
 from reviews.history.changes import FieldChange, compare_lines, without_flag
 from reviews.history.versions import Version, list_versions, version_changes
 from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, User
@@ -107,12 +108,6 @@ class TimelineEntry:
     claim: ClaimPeriod | None = None
 
 
-class TimelinePage(NamedTuple):
-    entries: list[TimelineEntry]
-    #: The cursor of the next page; empty on the last page.
-    next_after: str
-
-
 class _Place(NamedTuple):
     """The start of a page: after this event (key), file (sequence) and bulk change (key)."""
 
@@ -126,7 +121,7 @@ class _Row(NamedTuple):
     stored: AuditEvent | ImportLine | BulkChangeItem
 
 
-def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> TimelinePage:
+def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> Page[TimelineEntry]:
     """Load a page of a record's history. An invalid cursor in `after` gives the first page.
 
     Open independent reviews of others are hidden from the reader, and until the record is settled also what
@@ -149,7 +144,7 @@ def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str 
         entries.append(entry)
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
-    return TimelinePage(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
+    return Page(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
 
 
 # Rows of the three sources, at least one more than a page has

@@ -1,8 +1,9 @@
 """List and count what waits for a person, and find the item after a settled one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Min, Q, Value
@@ -215,12 +216,10 @@ def _of_conflicts(rows: list[Any], _: User) -> list[dict[str, Any]]:
     ]
 
 
-def _of_checks(rows: list[Any], _: User) -> list[dict[str, Any]]:
-    return [{"since": row.drawn_at} for row in rows]
-
-
-def _of_answers(rows: list[Any], _: User) -> list[dict[str, Any]]:
-    return [{"since": row.known_answer_check.started_at} for row in rows]
+def _since(name: str) -> Callable[[list[Any], User], list[dict[str, Any]]]:
+    """Return a function for items with only the time in an attribute of their row."""
+    read = attrgetter(name)
+    return lambda rows, _: [{"since": read(row)} for row in rows]
 
 
 def _of_jobs(rows: list[Any], _: User) -> list[dict[str, Any]]:
@@ -256,21 +255,17 @@ def _of_plans(rows: list[Any], _: User) -> list[dict[str, Any]]:
     return [{"point": f"\N{PLUS-MINUS SIGN}{100 * row.review_plan['target']:g} points"} for row in rows]
 
 
-def _of_rubrics(rows: list[Any], _: User) -> list[dict[str, Any]]:
-    return [{"since": row.created_at} for row in rows]
-
-
 _NO_MESSAGES: dict[str, Any] = {"number": 0, "first": None, "reason": ""}
 _DETAILS = {
     "question": _of_questions,
     "disagreement": _of_disagreements,
     "conflict": _of_conflicts,
-    "check": _of_checks,
-    "answer": _of_answers,
+    "check": _since("drawn_at"),
+    "answer": _since("known_answer_check.started_at"),
     "import": _of_jobs,
     "export": _of_jobs,
     "mail": _of_mails,
     "webhook": _of_webhooks,
     "plan": _of_plans,
-    "rubric": _of_rubrics,
+    "rubric": _since("created_at"),
 }

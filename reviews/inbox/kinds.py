@@ -5,6 +5,7 @@ the rows of each kind, so counting them does not depend on the size of the runs.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -52,20 +53,15 @@ class Kind(NamedTuple):
         return rows.filter(**{self.run: run}) if run else rows
 
 
-def _escalations(person: User, condition: Q) -> Rows:
+_IS_DISAGREEMENT = Q(kind=Escalation.Kind.DISAGREEMENT)
+
+
+def _escalations(condition: Q, person: User) -> Rows:
     rows = Escalation.objects.filter(
         condition, _NOT_ARCHIVED, in_visible_runs(person), outcome=Escalation.Outcome.OPEN
     )
     rows = rows.select_related("evaluation", "run", "raised_by").defer(*_LARGE)
     return rows.annotate(position=F("pk"))
-
-
-def _questions(person: User) -> Rows:
-    return _escalations(person, ~Q(kind=Escalation.Kind.DISAGREEMENT))
-
-
-def _disagreements(person: User) -> Rows:
-    return _escalations(person, Q(kind=Escalation.Kind.DISAGREEMENT))
 
 
 def _conflicts(person: User) -> Rows:
@@ -127,8 +123,8 @@ def _plans(person: User) -> Rows:
 
 
 KINDS = (
-    Kind("question", "Questions and “can't judge”", "lead_review", _questions),
-    Kind("disagreement", "Disagreements", "lead_review", _disagreements),
+    Kind("question", "Questions and “can't judge”", "lead_review", partial(_escalations, ~_IS_DISAGREEMENT)),
+    Kind("disagreement", "Disagreements", "lead_review", partial(_escalations, _IS_DISAGREEMENT)),
     Kind("conflict", "File conflicts", "resolve_conflict", _conflicts, run="pk"),
     Kind("check", "Spot checks", "lead_review", _spot_checks),
     Kind("answer", "Known answers", "lead_review", _known_answers, run="known_answer_check__run"),

@@ -106,8 +106,13 @@ def read_mapping(name: str | None) -> FieldMapping | None:
         return None
     if name in BY_NAME:
         return BY_NAME[name].read()
+    if not Path(name).exists():
+        names = ", ".join(BY_NAME)
+        raise CommandError(
+            f"There is no file {name!r}, and no shipped mapping of that name: {names}.", returncode=2
+        )
     with _problems_of(name, MappingError):
-        return parse_mapping(_existing(name).read_bytes())
+        return parse_mapping(Path(name).read_bytes())
 
 
 def read_rubric(name: str | None) -> Rubric | None:
@@ -127,13 +132,3 @@ def _problems_of(name: str, kind: type[MappingError | RubricError]) -> Iterator[
     except kind as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error
-
-
-def _existing(name: str) -> Path:
-    """Return the path of a mapping file. Raises `CommandError` with the shipped names for a missing file."""
-    if not Path(name).exists():
-        names = ", ".join(BY_NAME)
-        raise CommandError(
-            f"There is no file {name!r}, and no shipped mapping of that name: {names}.", returncode=2
-        )
-    return Path(name)

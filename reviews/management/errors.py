@@ -7,13 +7,13 @@ from django.core.management.base import CommandError
 
 
 @contextmanager
-def command_errors(*kinds: type[Exception], status: int = 2) -> Iterator[None]:
+def command_errors(*kinds: type[Exception], status: int = 2, prefix: str = "") -> Iterator[None]:
     """Raise these errors as `CommandError` with that exit status. An `OSError` names its file."""
     try:
         yield
     except kinds as error:
         file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-        raise CommandError(f"{file}{reason_of(error)}", returncode=status) from error
+        raise CommandError(f"{prefix}{file}{reason_of(error)}".strip(), returncode=status) from error
 
 
 def reason_of(error: Exception) -> str:

@@ -7,8 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
+from reviews.database.pagination import Page
 from reviews.history import timeline
-from reviews.history.timeline import TimelineEntry, TimelinePage
+from reviews.history.timeline import TimelineEntry
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
@@ -36,13 +37,13 @@ def record(_imported: None) -> Evaluation:
     return Evaluation.objects.get()
 
 
-def page(record: Evaluation, after: str = "") -> TimelinePage:
+def page(record: Evaluation, after: str = "") -> Page[TimelineEntry]:
     record = Evaluation.objects.get(pk=record.pk)
     return timeline.load_page(record, after=after)
 
 
 def entries(record: Evaluation) -> list[TimelineEntry]:
-    return page(record).entries
+    return page(record).rows
 
 
 def listed(record: Evaluation) -> list[str]:
@@ -194,8 +195,8 @@ class TestClaims:
         decide(record, ana)
         monkeypatch.setattr(timeline, "PAGE_SIZE", 1)
         first = page(record)
-        claimed = page(record, first.next_after).entries[0]
-        assert claimed.claim == (first.entries[0].at, "submitted")
+        claimed = page(record, first.next_after).rows[0]
+        assert claimed.claim == (first.rows[0].at, "submitted")
 
 
 class TestDecisions:
@@ -281,7 +282,7 @@ class TestPages:
         found, after = [], ""
         while True:
             part = page(record, after)
-            found += [(entry.at, entry.who, entry.what, shown(entry)) for entry in part.entries]
+            found += [(entry.at, entry.who, entry.what, shown(entry)) for entry in part.rows]
             after = part.next_after
             if not after:
                 break
@@ -297,18 +298,18 @@ class TestPages:
         monkeypatch.setattr(timeline, "_MOST_CHANGES", 2)
         first = page(record)
         second = page(record, first.next_after)
-        assert [len(entry.changes) for entry in (*first.entries, *second.entries)] == [2, 2]
-        assert [entry.what for entry in page(record, second.next_after).entries] == [
+        assert [len(entry.changes) for entry in (*first.rows, *second.rows)] == [2, 2]
+        assert [entry.what for entry in page(record, second.next_after).rows] == [
             "added this record in line 1"
         ]
 
     @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1.1", "1.1", "1.-1.1", "\0"])
     def test_invalid_cursor_gives_the_latest_events(self, record: Evaluation, after: str) -> None:
-        assert len(page(record, after).entries) == 1
+        assert len(page(record, after).rows) == 1
 
     @pytest.mark.parametrize("after", ["0.0.0", "1.5.0", "999999999999999999.1.1", "1.999999999999999999.1"])
     def test_cursor_at_any_place_is_accepted(self, record: Evaluation, after: str) -> None:
-        assert len(page(record, after).entries) <= 1
+        assert len(page(record, after).rows) <= 1
 
     @pytest.mark.slow
     def test_number_of_queries_does_not_grow_with_events(self, record: Evaluation, ana: User) -> None:

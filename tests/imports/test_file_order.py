@@ -144,6 +144,6 @@ def test_history_of_a_record_keeps_the_order_of_its_files(
     found, after = [], ""
     for _ in range(2):
         page = timeline.load_page(record, after=after)
-        found += [entry.source.sequence for entry in page.entries if entry.source]
+        found += [entry.source.sequence for entry in page.rows if entry.source]
         after = page.next_after
     assert (found, after) == ([4, 3, 1], "")

@@ -33,7 +33,7 @@ def run() -> Run:
 def readable_reviewers(evaluation: Evaluation, reader: User) -> list[str]:
     """List the authors whose decisions the reader sees in the history of the record."""
     page = timeline.load_page(evaluation, reader=reader)
-    return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
+    return [entry.version.review.reviewer.username for entry in page.rows if entry.version]
 
 
 class TestVisibility:
@@ -63,7 +63,7 @@ class TestVisibility:
 
         def seen(reader: User) -> list[str]:
             page = timeline.load_page(fresh(evaluation), reader=reader)
-            return [entry.what for entry in page.entries if entry.who == "ana"]
+            return [entry.what for entry in page.rows if entry.who == "ana"]
 
         submitted = ["submitted an independent review", "claimed it"]
         assert [seen(reader) for reader in (ana, bo, lea)] == [submitted, [], []]

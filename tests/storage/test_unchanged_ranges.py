@@ -127,5 +127,5 @@ class TestRecordInRange:
     def test_record_history_names_the_line_in_a_range(self, ana: User, again: Import) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_3")
         page = timeline.load_page(record)
-        found = [entry.what for entry in page.entries]
+        found = [entry.what for entry in page.rows]
         assert "contains it unchanged in line 4" in found

@@ -1,9 +1,10 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.runs.changes import ImportUnderWay, archive_run, unarchive_run
 
 
@@ -20,8 +21,6 @@ class Command(BaseCommand):
                 unarchive_run(run_id=run.pk, actor=None)
                 self.stdout.write(f"Run {run.name!r} is not archived.")
                 continue
-            try:
+            with command_errors(ImportUnderWay, prefix=f"{run.name}: "):
                 archive_run(run_id=run.pk, actor=None)
-            except ImportUnderWay as refused:
-                raise CommandError(f"{run.name}: {refused}", returncode=2) from refused
             self.stdout.write(f"Run {run.name!r} is archived.")

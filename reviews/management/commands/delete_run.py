@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from reviews.management.arguments import clean_name, find_run
+from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
@@ -23,10 +24,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         # A deletion that was interrupted continues.
         run = Run.objects.filter(name=clean_name(options["run"])).first() or find_run(options["run"])
-        try:
+        with command_errors(InvalidSettings, Conflict, prefix="Nothing was deleted. "):
             request_deletion(run_id=run.pk, actor=None, confirmation=_confirmation(run, options["confirm"]))
-        except (InvalidSettings, Conflict) as refused:
-            raise CommandError(f"Nothing was deleted. {refused}", returncode=2) from refused
         while delete_next_part():
             pass
         if Run.objects.filter(pk=run.pk).exists():

@@ -1,8 +1,8 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -107,13 +107,8 @@ class Command(BaseCommand):
             print_parts(parts(found, scope, *others))
 
 
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Report an error of the database with status 2: 1 means that the judge is shown to be worse."""
-    try:
-        yield
-    except DatabaseError as error:
-        raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
+# Status 2: 1 means that the judge is shown to be worse.
+_failures = partial(command_errors, DatabaseError, prefix="The report failed: ")
 
 
 def _over_all_runs(scope: JudgeScope) -> History:

@@ -1,9 +1,10 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import ImportUnderWay, rename_run
 
@@ -16,8 +17,6 @@ class Command(BaseCommand):
         parser.add_argument("name", metavar="NEW_NAME", help="its new name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with command_errors(InvalidSettings, ImportUnderWay):
             run = rename_run(run_id=find_run(options["run"]).pk, actor=None, name=options["name"])
-        except (InvalidSettings, ImportUnderWay) as refused:
-            raise CommandError(str(refused), returncode=2) from refused
         self.stdout.write(f"Renamed run {options['run']!r} to {run.name!r}.")

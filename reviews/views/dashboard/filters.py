@@ -102,6 +102,12 @@ class DashboardFilters:
         """Return the URL of a reviewer's page, with the filters."""
         return self.address(reverse("reviewer-activity", args=[reviewer.pk]))
 
+    def decisions(self, first: dt.date, last: dt.date) -> str:
+        """Return the URL of the decisions of these days."""
+        run, reviewer = self.selection.run, self.selection.reviewer
+        kept = ({"run": str(run.pk)} if run else {}) | ({"reviewer": reviewer.username} if reviewer else {})
+        return reverse("decisions", query=kept | {"first": first.isoformat(), "last": last.isoformat()})
+
     def records(self, **more: str) -> str:
         """Return the query string of the run's list for the same days."""
         days = {"reviewed-from": self.selection.first, "reviewed-until": self.selection.last}

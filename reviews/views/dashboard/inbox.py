@@ -65,12 +65,13 @@ def _page(request: Request, answered: tuple[Escalation, AnswerForm] | None = Non
         context["after"] = "" if answered else request.GET.get("after", "")
         groups = [(kind.heading, [_row(item, answered) for item in items], 0, "")]
     else:
+        run_query: dict[str, Any] = {"run": shown.run.pk} if shown.run else {}
         groups = [
             (
                 group.kind.heading,
                 [_row(item) for item in group.items],
                 group.more,
-                reverse("inbox", query=_query(shown.run) | {"kind": group.kind.name}),
+                reverse("inbox", query=run_query | {"kind": group.kind.name}),
             )
             for group in shown.groups()
         ]
@@ -186,7 +187,3 @@ def _filtered_run(request: Request) -> Run | None:
     """Return the run `run` of the address. Raises `Http404` for one that the person may not see."""
     text = request.GET.get("run", "")
     return get_object_or_404(Run.objects.visible_to(request.user), pk=parse_key(text)) if text else None
-
-
-def _query(run: Run | None) -> dict[str, Any]:
-    return {"run": run.pk} if run else {}

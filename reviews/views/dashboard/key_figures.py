@@ -67,9 +67,7 @@ def _progress(scope: DashboardFilters) -> list[KeyFigure]:
         KeyFigure(
             "done_today",
             "Done today",
-            count(
-                decisions.done_today, _decisions(scope, decisions.today, decisions.today), "decisions, UTC"
-            ),
+            count(decisions.done_today, scope.decisions(decisions.today, decisions.today), "decisions, UTC"),
             f"{decisions.done_yesterday:,} yesterday",
         ),
         KeyFigure("pace", "Pace", _pace(scope, decisions.pace), week_before),
@@ -86,11 +84,10 @@ def _progress(scope: DashboardFilters) -> list[KeyFigure]:
 def _pace(scope: DashboardFilters, pace: Pace) -> Cell:
     if pace.per_day is None:
         return Cell("No pace yet", note="no decisions in 7 days")
-    url = _decisions(scope, pace.first, pace.last)
     return Cell(
         f"{per_day(pace.per_day)} a day",
         pace.per_day,
-        url,
+        scope.decisions(pace.first, pace.last),
         f"{counted(pace.total, 'decision')} {working_days(pace)}",
     )
 
@@ -133,12 +130,6 @@ def day_words(day: dt.date) -> str:
     year = "" if day.year == today().year else f" {day.year}"
     text = f"{day:%a} {day.day} {day:%b}{year}"
     return text.replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _decisions(scope: DashboardFilters, first: dt.date, last: dt.date) -> str:
-    run = scope.selection.run
-    days = {"first": first.isoformat(), "last": last.isoformat()}
-    return reverse("decisions", query=({"run": str(run.pk)} if run else {}) | days)
 
 
 def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyFigure]:

@@ -1,6 +1,5 @@
 """Build the tables of the dashboard and of the decisions behind its figures."""
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -231,7 +230,8 @@ def days(scope: DashboardFilters, most: int | None = None) -> Table:
     for day, of_day in groupby(sorted(found, key=lambda one: one.day), key=lambda one: one.day):
         each = list(of_day)
         done, changed = sum(one.done for one in each), sum(one.changed for one in each)
-        rows.append([_day(day, scope), count(done), count(changed), count(len(each))])
+        shown_day = words(day.isoformat(), url=scope.decisions(day, day))
+        rows.append([shown_day, count(done), count(changed), count(len(each))])
     columns = [
         Column("day", "Day", "Days with decisions, in UTC.", is_number=False),
         _figure("done", "Decisions"),
@@ -241,13 +241,6 @@ def days(scope: DashboardFilters, most: int | None = None) -> Table:
     shown = rows if most is None else rows[-most:]
     intro = f"The last {most} days with decisions. The CSV file has all." if len(shown) < len(rows) else ""
     return Table("days", "Day by day", columns, shown, "No decisions yet.", intro, folds=True)
-
-
-def _day(day: dt.date, scope: DashboardFilters) -> Cell:
-    run, reviewer = scope.selection.run, scope.selection.reviewer
-    kept = ({"run": str(run.pk)} if run else {}) | ({"reviewer": reviewer.username} if reviewer else {})
-    text = day.isoformat()
-    return words(text, url=reverse("decisions", query=kept | {"first": text, "last": text}))
 
 
 def agreement(scope: DashboardFilters) -> Table:

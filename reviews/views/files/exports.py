@@ -22,11 +22,6 @@ from reviews.views.parts import render_form, render_part
 SHOWN_EXPORTS = 20
 
 
-class _ImportField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes none when it runs
-    def label_from_instance(self, obj: Import) -> str:
-        return f"{obj.file_name} (import {obj.pk})"
-
-
 class ExportForm(forms.Form):
     """The options of an export. An empty field has its first choice."""
 
@@ -41,7 +36,7 @@ class ExportForm(forms.Form):
         label="Include rejected lines at their original positions (only with all lines, not in tables)",
         required=False,
     )
-    only_import = _ImportField(
+    only_import = forms.ModelChoiceField(
         Import.objects.none(),
         label="File",
         required=False,
@@ -63,11 +58,11 @@ class ExportForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._run = run
         names = {"": "As imported", "jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
-        format_field, import_field = self.fields["format"], self.fields["only_import"]
-        assert isinstance(format_field, forms.ChoiceField)
-        assert isinstance(import_field, _ImportField)
+        format_field: Any = self.fields["format"]
         format_field.choices = [(key, name) for key, name in names.items() if formats.is_installed(key)]
+        import_field: Any = self.fields["only_import"]
         import_field.queryset = run.files
+        import_field.label_from_instance = lambda one: f"{one.file_name} (import {one.pk})"
 
     def options(self) -> ExportOptions:
         given = self.cleaned_data

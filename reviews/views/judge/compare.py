@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 
 from cognireview.types.judge import ComparedPart, CriterionComparison
 from reviews.http.request import Request
@@ -99,10 +99,12 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
 
 
 @replica_view
-def show_pairs(request: Request, run_pk: int) -> HttpResponse:
-    """List the records behind a count of a comparison."""
+def list_pairs(request: Request, run_pk: int, *, is_csv: bool = False) -> HttpResponseBase:
+    """List the records behind a count of a comparison, or download them as CSV."""
     filters, found, chosen = _chosen(request, run_pk)
-    pairs = _pairs(found, chosen)
+    pairs = [pair for side in _LISTS[chosen] for pair in found.list_pairs(side)]
+    if is_csv:
+        return as_csv(_table(pairs, request.user), "pairs.csv")
     description = f"Verdicts on the same responses: {found.first} first, {found.second} second."
     return render_records(
         request,
@@ -114,17 +116,6 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
         csv_place="judge-pairs-csv",
         back=filters.address("judge-compare", **_kept(request)),
     )
-
-
-@replica_view
-def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the records behind a count of a comparison."""
-    _, found, chosen = _chosen(request, run_pk)
-    return as_csv(_table(_pairs(found, chosen), request.user), "pairs.csv")
-
-
-def _pairs(found: PairedComparison, chosen: str) -> list[Pair]:
-    return [pair for side in _LISTS[chosen] for pair in found.list_pairs(side)]
 
 
 def _kept(request: Request) -> dict[str, str]:

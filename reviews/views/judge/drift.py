@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponseBase
 
 from reviews.http.request import Request
 from reviews.judge.comparison.anchors import Anchors
@@ -83,11 +83,20 @@ def shift_sections(found: Drift, filters: JudgeFilters, other: Run) -> Iterator[
 
 
 @replica_view
-def show_anchors(request: Request, run_pk: int) -> HttpResponse:
-    """List the pairs of records with two verdicts on the same response."""
+def list_anchors(request: Request, run_pk: int, *, is_csv: bool = False) -> HttpResponseBase:
+    """List the pairs of records with two verdicts on the same response, or download them as CSV.
+
+    With `table`, the CSV file has that table of the drift instead.
+    """
     filters, found = _find(request, run_pk)
+    build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))
+    if is_csv and build:
+        table = build(found)
+        return as_csv(table, f"{table.name}.csv")
     first, second = _verdicts(request)
     pairs = found.listed_with(first, second)
+    if is_csv:
+        return as_csv(_table(pairs, request.user), "anchors.csv")
     title, description = _titles(found, first, second)
     return render_records(
         request,
@@ -99,17 +108,6 @@ def show_anchors(request: Request, run_pk: int) -> HttpResponse:
         csv_place="judge-anchors-csv",
         back=filters.address("judge-compare", **{"with": request.GET["with"]}),
     )
-
-
-@replica_view
-def anchors_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download a table of the drift as CSV, or the pairs of records with two verdicts."""
-    build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))
-    _, found = _find(request, run_pk)
-    if build:
-        table = build(found)
-        return as_csv(table, f"{table.name}.csv")
-    return as_csv(_table(found.listed_with(*_verdicts(request)), request.user), "anchors.csv")
 
 
 def _verdicts(request: Request) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from functools import partial
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from cognireview.types.judge import GoldBasis
@@ -150,11 +150,13 @@ def _query(found: GoldMeasurement, basis: GoldBasis, figures: AccuracyFigures) -
 
 
 @replica_view
-def show_records(request: Request, run_pk: int) -> HttpResponse:
-    """List the records behind a count."""
+def list_records(request: Request, run_pk: int, *, is_csv: bool = False) -> HttpResponseBase:
+    """List the records behind a count, or download them as CSV."""
     filters = load_of_records(request, run_pk)
     gold_set, rows = _records(request, filters)
     criterion = request.GET.get("criterion", "")
+    if is_csv:
+        return as_csv(_table(rows, criterion, request.user), "gold-set.csv")
     description = (
         f"Decisions of the gold set {gold_set.name} on responses of this run. Records in the queue are "
         "counted, but not listed."
@@ -169,13 +171,6 @@ def show_records(request: Request, run_pk: int) -> HttpResponse:
         csv_place="judge-gold-records-csv",
         back=filters.address("judge-gold", set=gold_set.name),
     )
-
-
-@replica_view
-def records_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the records behind a count."""
-    _, rows = _records(request, load_of_records(request, run_pk))
-    return as_csv(_table(rows, request.GET.get("criterion", ""), request.user), "gold-set.csv")
 
 
 def _records(request: Request, filters: JudgeFilters) -> tuple[GoldSet, list[GoldRecord]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponseBase
 from django.urls import reverse
 
 from reviews.http.request import Request
@@ -40,10 +40,12 @@ _PICKED = "pick"
 
 
 @replica_view
-def show_history(request: Request, run_pk: int) -> HttpResponse:
-    """Show the accuracy of the judge in the run and in related runs."""
+def show_history(request: Request, run_pk: int, *, is_csv: bool = False) -> HttpResponseBase:
+    """Show the accuracy of the judge in the run and in related runs, or download it as CSV."""
     filters = load(request, run_pk)
     found = _find(request, filters)
+    if is_csv:
+        return as_csv(history_table(found, filters), "accuracy-over-runs.csv")
     context = {
         "relations": RELATIONS,
         "by": request.GET.get("by", ""),
@@ -53,13 +55,6 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
         "own": [(name, value) for name in ("by", _PICKED, "run") for value in request.GET.getlist(name)],
     }
     return render_page(request, filters, "judge-history", context)
-
-
-@replica_view
-def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the accuracy over runs as CSV."""
-    filters = load(request, run_pk)
-    return as_csv(history_table(_find(request, filters), filters), "accuracy-over-runs.csv")
 
 
 def _find(request: Request, filters: JudgeFilters) -> History:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponseBase
 
 from reviews.http.request import Request
 from reviews.judge.comparison.pairwise_choices import BothOrders, Choice
@@ -157,11 +157,13 @@ def _url(bias: PositionBias, figure: str, filters: JudgeFilters) -> str:
 
 
 @replica_view
-def show_orders(request: Request, run_pk: int) -> HttpResponse:
-    """List the choices, or the pairs of choices in both orders, that a figure counts."""
+def list_orders(request: Request, run_pk: int, *, is_csv: bool = False) -> HttpResponseBase:
+    """List the choices, or pairs of choices in both orders, that a figure counts, or download them as CSV."""
     filters = load(request, run_pk)
     found, figure = _chosen(request, filters)
-    table, count = _listed(found, figure, request.user, most=MOST_ROWS)
+    table, count = _listed(found, figure, request.user, most=None if is_csv else MOST_ROWS)
+    if is_csv:
+        return as_csv(table, "orders.csv")
     return render_records(
         request,
         filters,
@@ -174,14 +176,6 @@ def show_orders(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@replica_view
-def orders_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the choices, or the pairs of choices in both orders, that a figure counts."""
-    found, figure = _chosen(request, load(request, run_pk))
-    table, _ = _listed(found, figure, request.user)
-    return as_csv(table, "orders.csv")
-
-
 def _chosen(request: Request, filters: JudgeFilters) -> tuple[PositionBias, str]:
     """Return the criterion and the figure of the URL. Raises `Http404`."""
     figure = request.GET.get("figure", "")
@@ -192,7 +186,7 @@ def _chosen(request: Request, filters: JudgeFilters) -> tuple[PositionBias, str]
     return found, figure
 
 
-def _listed(bias: PositionBias, figure: str, reader: User, most: int | None = None) -> tuple[Table, int]:
+def _listed(bias: PositionBias, figure: str, reader: User, most: int | None) -> tuple[Table, int]:
     """Return the first `most` rows of what a figure counts, and the number of all rows."""
     if figure == "first_share":
         return _choices_table(bias.listed_choices[:most], reader), len(bias.listed_choices)

@@ -15,7 +15,6 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
 from reviews.judge.accuracy_figures import parts_sentence
-from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
@@ -85,7 +84,10 @@ def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
         "figures": [
             (column, prominent(cell)) for column, cell in flags.flag_figures(found.missed_errors, filters)
         ],
-        "templates": _templates(found),
+        "templates": [
+            replace(template, causes=template.causes[:_MOST_CAUSES])
+            for template in found.error_analysis.templates
+        ],
         "base": base,
         "site_url": f"{settings.PUBLIC_URL}/",
         "html_url": filters.address("judge-report-html"),
@@ -104,14 +106,6 @@ def _sentences(found: JudgeReport) -> Iterator[str]:
         yield accuracy.agreement_answer(found.reviewers)
     if compared := parts_sentence(found.judge_vs_human.overall):
         yield compared
-
-
-def _templates(found: JudgeReport) -> list[TemplateErrors]:
-    """Return the templates with their most frequent causes."""
-    return [
-        replace(template, causes=template.causes[:_MOST_CAUSES])
-        for template in found.error_analysis.templates
-    ]
 
 
 def _definitions(context: dict[str, Any]) -> list[Definition]:
