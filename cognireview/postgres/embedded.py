@@ -276,17 +276,17 @@ class Server:
             time.sleep(0.02)
 
     def _ping(self) -> pq.Ping:
-        return pq.Ping(pq.PGconn.ping(self._conninfo("postgres").encode()))
+        return pq.Ping(pq.PGconn.ping(self._conninfo().encode()))
 
-    def _conninfo(self, name: str) -> str:
-        place = connection_settings(self.data_dir) | {"NAME": name}
+    def _conninfo(self) -> str:
+        host = str(_socket_dir(self.data_dir))
         return psycopg.conninfo.make_conninfo(
-            dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], connect_timeout=5
+            dbname="postgres", user=USER, host=host, port=PORT, connect_timeout=5
         )
 
     def _make_database(self) -> None:
         try:
-            with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            with psycopg.connect(self._conninfo(), autocommit=True) as connection:
                 exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
                 if exists.fetchone() is None:
                     connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))

@@ -69,14 +69,11 @@ def missing_migrations() -> frozenset[tuple[str, str]]:
 def require_fit() -> None:
     """Raise `ImproperlyConfigured` if the database has all migrations, but not the tables of this version."""
     if lacking := missing_column():
+        place = "DATABASE_URL" if settings.ENVIRONMENT.database_url else "COGNIREVIEW_DATA_DIR"
         raise ImproperlyConfigured(
             f"The database lacks {lacking}, though all migrations are applied: a development version of "
-            f"CogniReview created it. Export what you need with that version, then use {_another_database()}."
+            f"CogniReview created it. Export what you need with that version, then use another {place}."
         )
-
-
-def _another_database() -> str:
-    return "another DATABASE_URL" if settings.ENVIRONMENT.database_url else "another COGNIREVIEW_DATA_DIR"
 
 
 def missing_column() -> str:

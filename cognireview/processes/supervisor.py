@@ -103,12 +103,6 @@ def exit_gracefully_on_signals() -> None:
             signal.signal(number, _exit_gracefully)
 
 
-def python_command(site: Site, module: str) -> list[str]:
-    """Return the command that runs a module of the program."""
-    # An installed program may run in any folder, from which no module must be imported.
-    return [sys.executable, *(["-P"] if site.is_installed else []), "-m", module]
-
-
 def _say(line: str) -> None:
     with suppress(OSError):  # the site keeps running after its reader has gone
         sys.stdout.write(f"{line}\n")

@@ -82,8 +82,10 @@ def _become_supervisor(site: Site) -> NoReturn:
     os.chdir(site.base_dir)
     sys.stdout.flush()
     sys.stderr.flush()
-    command = supervisor.python_command(site, "cognireview.processes.supervisor")
-    os.execv(sys.executable, [*command, str(receiver)])  # noqa: S606 the same program
+    # An installed program may run in any folder, from which no module must be imported.
+    options = ["-P"] if site.is_installed else []
+    command = [sys.executable, *options, "-m", "cognireview.processes.supervisor", str(receiver)]
+    os.execv(sys.executable, command)  # noqa: S606 the same program
 
 
 def _public_url(port: int) -> str:

@@ -12,8 +12,6 @@ _MISSING = object()
 
 
 class Difference(NamedTuple):
-    """A value before and after an event."""
-
     name: str
     #: Empty for a missing value.
     before: str

@@ -55,8 +55,6 @@ class FieldChange:
 
 
 class ComparedText(NamedTuple):
-    """A text before and after a change."""
-
     label: str
     old: str
     new: str
@@ -125,7 +123,6 @@ def _replaced(old: str, new: str) -> list[DiffPiece]:
 
 
 def _texts(name: str, old: Any, new: Any) -> Iterator[ComparedText]:
-    """Yield the texts of a field to compare."""
     if name == "parsed_rubric_scores":
         for criterion in {**new, **old}:
             title = criterion_title(criterion)

@@ -90,8 +90,6 @@ class ClaimPeriod(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One event in the history of a record."""
-
     at: dt.datetime
     #: The name of a person or a file; empty for the program.
     who: str

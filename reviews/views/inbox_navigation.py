@@ -9,7 +9,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.inbox.items import Inbox, Item
-from reviews.inbox.place import Place, place_of
+from reviews.inbox.place import Place
 from reviews.models import Run
 from reviews.models.runs import RunQuerySet
 
@@ -24,12 +24,6 @@ _PAGES = {
     "plan": "judge-plan",
     "rubric": "run-settings",
 }
-
-
-def queue_of(request: Request) -> str:
-    """Return the place as the review screen passes it on; empty for other pages."""
-    place = place_of(request)
-    return place_query(place) if place else ""
 
 
 def place_query(place: Place) -> str:

@@ -271,7 +271,6 @@ def failed_deliveries() -> QuerySet[WebhookDelivery]:
 
 @transaction.atomic
 def retry_failed(*, webhook: Webhook, actor: User) -> None:
-    """Attempt the failed deliveries of a webhook again."""
     for pk in failed_deliveries().filter(webhook=webhook).order_by("pk").values_list("pk", flat=True):
         retry(delivery_id=pk, actor=actor)
 

@@ -86,8 +86,6 @@ def _agreement(work: ReviewerFigures, url: str) -> Cell:
 
 
 def figures(work: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, Cell]]:
-    """Return the figures of one reviewer with their columns."""
-
     def to(**more: str) -> str:
         return scope.address(reverse("decisions"), reviewer=work.reviewer.username, **more)
 
@@ -264,7 +262,6 @@ def agreement(scope: DashboardFilters) -> Table:
 
 
 def overturns(scope: DashboardFilters, most: int = LISTED) -> Table:
-    """Build the table of the latest decisions that others changed or reopened."""
     rows = [
         [
             record_cell(one.review.evaluation),

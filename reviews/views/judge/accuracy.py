@@ -22,7 +22,6 @@ _GROUP_FIELDS: tuple[GroupField, ...] = ("judge", "template", "model")
 
 
 def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show the accuracy by criterion and the confusion matrix of verdicts."""
     compared = filters.compared
     best = tables.best(compared)
     if best is None:

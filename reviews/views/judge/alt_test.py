@@ -96,14 +96,13 @@ def _plot(verdicts: Sequence[AltTest], filters: JudgeFilters) -> DotPlot:
     plot = difference_plot("How much more often the judge is closer than each reviewer", dots)
     reach = max(_LEAST_REACH, plot.high)
     title = f"allowed with epsilon {epsilon:g}"
-    return DotPlot(plot.title, dots, -reach, reach, plot.unit, line=-100 * epsilon, line_title=title)
+    return plot._replace(low=-reach, high=reach, line=-100 * epsilon, line_title=title)
 
 
 _SUBJECT = text_columns(judge="Judge", criterion="Criterion")
 
 
 def answers_table(found: Sequence[AltTest]) -> Table:
-    """Build the table of the answers for each judge and score."""
     rows = [
         [
             words(tested.judge),
@@ -143,7 +142,6 @@ def _outcome(answer: Epsilon) -> Cell:
 
 
 def reviewers_table(found: Sequence[AltTest]) -> Table:
-    """Build the table of the comparison with each reviewer."""
     rows = [
         [
             words(tested.judge),

@@ -6,12 +6,11 @@ from reviews.judge import error_analysis
 from reviews.judge.error_analysis import TemplateErrors
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Link, Section
-from reviews.views.judge.tables import explained_column
 from reviews.views.tables import Column, Table, count, text_columns, words
 
 _CAUSES = [
     Column("cause", "Cause", is_number=False),
-    explained_column(error_analysis.DEFINITIONS, "mentions", "Named"),
+    Column("mentions", "Named", error_analysis.DEFINITIONS["mentions"]),
     Column("criteria", "About", is_number=False),
 ]
 NONE_YET = "No causes yet. Reviewers name a cause when they change a score."

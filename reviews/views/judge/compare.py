@@ -155,7 +155,6 @@ def _run_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]
 
 
 def run_section(found: PairedComparison, filters: JudgeFilters, other: Run) -> Section:
-    """Show the comparison with another run."""
     return _section("runs", f"Compared with {other.name}", found, filters, {"with": str(other.pk)})
 
 
@@ -193,7 +192,6 @@ def _section(
 
 
 def _parts(found: PairedComparison, name: str) -> Table:
-    """Build the table of the comparison by judge and by prompt."""
     columns = [*text_columns(kind="", part="Judge or prompt"), *_accuracy_columns(found)]
     rows = [[words(part.kind), words(part.name), *_accuracies(part)] for part in found.parts]
     return Table(name, "By judge and by prompt", columns, rows, "")
@@ -212,7 +210,6 @@ def _accuracies(one: PairedComparison | CriterionComparison | ComparedPart) -> l
 
 
 def _criteria(found: PairedComparison, name: str) -> Table:
-    """Build the table of the comparison by criterion."""
     columns = [
         *text_columns(criterion="Criterion"),
         *_accuracy_columns(found),

@@ -53,7 +53,6 @@ TABLES: dict[str, _TableBuilder] = {
 
 @replica_view
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
-    """Download a table of these pages as CSV."""
     filters = load(request, run_pk)
     if table not in TABLES:
         raise Http404

@@ -58,7 +58,6 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
 
 
 def shift_sections(found: Drift, filters: JudgeFilters, other: Run) -> Iterator[Section]:
-    """Show a shift, and the models of both runs."""
     query = {"with": str(other.pk)}
     yield Section(
         "drift",
@@ -245,16 +244,7 @@ def _models_plot(found: Drift, scope: JudgeScope) -> DotPlot:
     )
     plot = difference_plot(title, dots)
     reach = max(plot.high, *(abs(dot.other or 0) for dot in dots))
-    return DotPlot(
-        plot.title,
-        dots,
-        -reach,
-        reach,
-        unit="",
-        line=0,
-        line_title="no difference",
-        other_title="with the shift",
-    )
+    return plot._replace(low=-reach, high=reach, other_title="with the shift")
 
 
 def _models(found: Drift) -> Table:

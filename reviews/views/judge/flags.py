@@ -12,7 +12,7 @@ from reviews.records.wording import counted
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, record_list
 from reviews.views.judge.sections import Link, Section, linked
-from reviews.views.judge.tables import estimate_column, explained_column
+from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import (
     FEWEST,
     NOTHING,
@@ -28,12 +28,12 @@ from reviews.views.tables import (
 
 _REASONS = [
     Column("reason", "Flag reason", is_number=False),
-    explained_column(flag_precision.DEFINITIONS, "flagged", "Flagged"),
-    explained_column(flag_precision.DEFINITIONS, "ratings", "Blind ratings"),
-    explained_column(flag_precision.DEFINITIONS, "wrong", "Wrong verdicts"),
+    Column("flagged", "Flagged", flag_precision.DEFINITIONS["flagged"]),
+    Column("ratings", "Blind ratings", flag_precision.DEFINITIONS["ratings"]),
+    Column("wrong", "Wrong verdicts", flag_precision.DEFINITIONS["wrong"]),
     estimate_column("precision", "Precision", flag_precision.DEFINITIONS["precision"]),
     estimate_column("recall", "Share of all errors", flag_precision.DEFINITIONS["recall"]),
-    explained_column(flag_precision.DEFINITIONS, "minutes_per_error", "Active minutes per error"),
+    Column("minutes_per_error", "Active minutes per error", flag_precision.DEFINITIONS["minutes_per_error"]),
     Column("advice", "Advice", flag_precision.DEFINITIONS["advice"], is_number=False, notes="because"),
 ]
 
@@ -87,11 +87,11 @@ def flag_figures(found: MissedErrors, filters: JudgeFilters) -> list[tuple[Colum
     definitions = missed_errors.DEFINITIONS
     missed, caught, every = (_wrong(filters, part) for part in ("unflagged", "flagged", "run"))
     return [
-        (explained_column(definitions, "miss_rate", "Miss rate"), share(found.miss_rate, missed)),
-        (explained_column(definitions, "flag_recall", "Flag recall"), share(found.flag_recall, every)),
-        (explained_column(definitions, "missed", "Missed errors"), figure(found.missed, missed, digits=0)),
+        (Column("miss_rate", "Miss rate", definitions["miss_rate"]), share(found.miss_rate, missed)),
+        (Column("flag_recall", "Flag recall", definitions["flag_recall"]), share(found.flag_recall, every)),
+        (Column("missed", "Missed errors", definitions["missed"]), figure(found.missed, missed, digits=0)),
         (
-            explained_column(definitions, "flagged_error_rate", "Error rate among flagged"),
+            Column("flagged_error_rate", "Error rate among flagged", definitions["flagged_error_rate"]),
             share(found.flagged_error_rate, caught),
         ),
     ]
@@ -123,7 +123,6 @@ def criterion_miss_rates(found: MissedErrors) -> Table:
 
 
 def missed_error_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show the errors in unflagged records."""
     found = missed_errors.estimate_missed_errors(filters.scope)
     criteria = criterion_miss_rates(found)
     csv = Link("CSV", filters.address("judge-table", "missed-errors"))
@@ -150,7 +149,6 @@ def missed_error_sections(filters: JudgeFilters) -> Iterator[Section]:
 
 
 def reason_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show the precision of each flag reason."""
     found = flag_precision.measure_flag_precision(filters.scope)
     table = reasons(found, filters)
     dots = [
@@ -196,7 +194,6 @@ _STEPS = [
 
 
 def choice_table(found: FlagChoice) -> Table:
-    """Build the table of the steps in which flag reasons are dropped."""
     rows = [
         [
             words(step.dropped or "none"),
@@ -211,7 +208,6 @@ def choice_table(found: FlagChoice) -> Table:
 
 
 def choice_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show which flag reasons can be dropped."""
     found = flag_choice.choose_flags(filters.scope, filters.limit)
     yield Section(
         "flag-choice",

@@ -14,7 +14,6 @@ from reviews.views.access import replica_view
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import render_pages
 from reviews.views.judge.sections import Section, linked
-from reviews.views.judge.tables import explained_column
 from reviews.views.tables import Cell, Column, Table, as_csv, count, record_cell, text_columns, words
 
 _STATES = {
@@ -40,13 +39,12 @@ def _figures(found: Funnel, filters: JudgeFilters) -> list[tuple[Column, Cell]]:
         "escalated": filters.address("judge-decisions", **ratings, escalated="yes"),
     }
     return [
-        (explained_column(DEFINITIONS, name, title), count(getattr(found, name), urls.get(name, "")))
+        (Column(name, title, DEFINITIONS[name]), count(getattr(found, name), urls.get(name, "")))
         for name, title in _STATES.items()
     ]
 
 
 def funnel_table(found: Funnel, filters: JudgeFilters) -> Table:
-    """Build the states as rows."""
     columns = [
         Column("state", "State", is_number=False),
         Column("records", "Records", DEFINITIONS["bounds"]),

@@ -115,7 +115,6 @@ def _sentences(*sentences: str) -> list[str]:
 
 
 def _why_nothing(compared: JudgeVsHuman) -> str:
-    """Say why there is no blind rating."""
     run = compared.scope.run
     if compared.unsampled:
         return "Only unflagged records outside the random sample were scored blind. They represent no others."

@@ -9,16 +9,16 @@ from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, list_of_scope
 from reviews.views.judge.sections import Section, linked
-from reviews.views.judge.tables import estimate_column, explained_column
+from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, percent, share, text_columns, words
 
 _MOST_NAMES = 4
 _MODELS = [
     Column("model", "Model", is_number=False),
     Column("records", "Records"),
-    explained_column(leaderboard.DEFINITIONS, "judge_rate", "Judge's pass rate"),
+    Column("judge_rate", "Judge's pass rate", leaderboard.DEFINITIONS["judge_rate"]),
     estimate_column("estimate", "Reviewers' pass rate", leaderboard.DEFINITIONS["estimate"]),
-    explained_column(leaderboard.DEFINITIONS, "judge_rank", "Judge's rank"),
+    Column("judge_rank", "Judge's rank", leaderboard.DEFINITIONS["judge_rank"]),
     Column("ranks", "Possible ranks", leaderboard.DEFINITIONS["rank"], is_number=False),
     Column("ratings", "Blind ratings"),
 ]
@@ -56,7 +56,7 @@ def _ranks(model: RankedModel) -> Cell:
 _DISAGREEMENTS = [
     *text_columns(ahead="Judge ranks higher", behind="Reviewers rank higher"),
     estimate_column("difference", "Difference", leaderboard.DEFINITIONS["difference"]),
-    explained_column(leaderboard.DEFINITIONS, "p", "p"),
+    Column("p", "p", leaderboard.DEFINITIONS["p"]),
     Column(
         "is_significant", "Significant?", leaderboard.DEFINITIONS["ranking_disagreements"], is_number=False
     ),

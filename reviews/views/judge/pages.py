@@ -89,7 +89,6 @@ def show_overview(request: Request, run_pk: int) -> HttpResponse:
 @replica_view
 @shares_loads
 def show_page(request: Request, run_pk: int, place: str) -> HttpResponse:
-    """Show a page that consists of sections."""
     return render_page(request, load(request, run_pk), place, {})
 
 

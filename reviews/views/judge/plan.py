@@ -149,7 +149,6 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
 
 
 def plan_section(plan: JudgePlan) -> Section:
-    """Show the blind reviews of a plan."""
     tables = [LinkedTable(_cells(plan), "")] if plan.cells else []
     notes = plan.sentences[1:] if plan.parts else ()
     return Section(
@@ -173,7 +172,6 @@ def _served(run: Run) -> dict[str, Any] | None:
 
 
 def _parts(plan: JudgePlan) -> Table:
-    """Build the table of the run and its parts."""
     return Table(
         "plan-parts", "Reviews so far and to add", _PARTS, [_part(one) for one in plan.parts], plan.unknown
     )

@@ -46,7 +46,6 @@ _SIDES = ("accuracy_first", "accuracy_second")
 
 
 def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show the position bias of a judge that compares two responses."""
     found = measure_position_bias(filters.scope)
     if not found:
         return

@@ -61,11 +61,6 @@ def estimate_column(name: str, title: str, explained: str) -> Column:
     return Column(name, title, explained, parts=tuple(f"{name}_{part}" for part in LIMITS))
 
 
-def explained_column(definitions: dict[str, str], name: str, title: str) -> Column:
-    """Return a column with the definition of that name."""
-    return Column(name, title, definitions[name])
-
-
 def _shown_by(show: _Show, titles: dict[str, str]) -> list[tuple[Column, _Show]]:
     """Return the columns of figures, each with the function that formats its cells."""
     return [(estimate_column(name, title, DEFINITIONS[name]), show) for name, title in titles.items()]

@@ -93,11 +93,11 @@ def working_filters(request: Request) -> Filters:
 
 def position(request: Request) -> str:
     """Return the place in the inbox, or the filters of the queue, as a query string to pass on."""
-    return inbox_navigation.queue_of(request) or working_filters(request).query_string
+    place = place_of(request)
+    return inbox_navigation.place_query(place) if place else working_filters(request).query_string
 
 
 def working_condition(request: Request, run: Run) -> Q:
-    """Return the filters of the reviewer's queue as a condition on `Evaluation`."""
     return working_filters(request).condition(run, request.user)
 
 

@@ -24,25 +24,15 @@ _KINDS: dict[ScaleKind, str] = {
     "number": "Numbers",
     "pairwise": "Two responses",
 }
-# The member of a scale and the field that it is edited in.
-_RANGE = {
-    "min": "min",
-    "max": "max",
-    "lower_is_better": "lower_is_better",
-    "pass_from": "pass_number",
-    "partial_from": "partial_number",
-}
+_THRESHOLDS = {"pass_from": "pass_number", "partial_from": "partial_number"}
+_RANGE = {name: name for name in ("min", "max", "lower_is_better")} | _THRESHOLDS
+# The members of a scale, each with the field that it is edited in.
 _FIELDS: dict[ScaleKind, dict[str, str]] = {
-    "values": {
-        "values": "values",
-        "unranked": "unranked",
-        "pass_from": "pass_from",
-        "partial_from": "partial_from",
-    },
+    "values": {name: name for name in ("values", "unranked", "pass_from", "partial_from")},
     "boolean": {"best": "best"},
     "integer": _RANGE,
     "number": _RANGE | {"step": "step"},
-    "pairwise": {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"},
+    "pairwise": {name: name for name in ("a", "b", "tie", "both_bad")},
 }
 # The rules with thresholds.
 MEANS = ("mean", "weighted")
