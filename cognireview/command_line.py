@@ -128,7 +128,7 @@ def _execute() -> None:
         name = sys.argv[1]
         if name in NEEDS_SESSION and "--check" not in sys.argv:
             require_session(name)
-        if _is_ours(name) and not _uses_external_server() and name not in NO_MIGRATION:
+        if _is_ours(name) and not settings.ENVIRONMENT.database_url and name not in NO_MIGRATION:
             migrate()
     CommandLine(sys.argv).execute()
 
@@ -188,12 +188,8 @@ def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _uses_external_server() -> bool:
-    return bool(settings.ENVIRONMENT.database_url)
-
-
 def _postgres() -> AbstractContextManager[Any]:
-    return nullcontext() if _uses_external_server() else embedded.running(settings.DATA_DIR)
+    return nullcontext() if settings.ENVIRONMENT.database_url else embedded.running(settings.DATA_DIR)
 
 
 def _needs_database(arguments: list[str]) -> bool:

@@ -67,7 +67,7 @@ def list_events(
         _before(rows, place)[: size + 1] for rows in _matching(wanted, visible_events(_rows(), reader))
     )
     newest = nlargest(size + 1, found, key=lambda event: (event.at, event.pk))
-    return split_page(newest, size, lambda event: _write_cursor(_Place(event.at, event.pk)))
+    return split_page(newest, size, lambda event: f"{(event.at - _EPOCH) // _MICROSECOND}.{event.pk}")
 
 
 def event_pages(wanted: EventFilter, reader: User) -> Iterator[list[AuditEvent]]:
@@ -149,7 +149,3 @@ def _read_cursor(text: str) -> _Place | None:
         return _Place(_EPOCH + moment * _MICROSECOND, key)
     except OverflowError:
         return None
-
-
-def _write_cursor(place: _Place) -> str:
-    return f"{(place.at - _EPOCH) // _MICROSECOND}.{place.key}"

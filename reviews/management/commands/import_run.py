@@ -113,19 +113,13 @@ class Command(BaseCommand):
         kept: bool,
     ) -> None:
         if options["json"]:
-            self._print_json(done, exceptions, kept=kept)
-        else:
-            self._print_text(done, groups, kept=kept)
-
-    def _print_json(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
-        head = {"run": done.target_name, "import": done.pk if kept else None, **done.counts}
-        # Written one by one: a file may have millions of exceptions.
-        self.stdout.write(json.dumps(head)[:-1] + ', "exceptions": [', ending="")
-        for number, exception in enumerate(exceptions):
-            self.stdout.write((", " if number else "") + json.dumps(exception), ending="")
-        self.stdout.write("]}")
-
-    def _print_text(self, done: Import, groups: list[LineGroup], *, kept: bool) -> None:
+            head = {"run": done.target_name, "import": done.pk if kept else None, **done.counts}
+            # Written one by one: a file may have millions of exceptions.
+            self.stdout.write(json.dumps(head)[:-1] + ', "exceptions": [', ending="")
+            for number, exception in enumerate(exceptions):
+                self.stdout.write((", " if number else "") + json.dumps(exception), ending="")
+            self.stdout.write("]}")
+            return
         counts = ", ".join(
             f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines"
         )

@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from cognireview.types.judge import ComparedPart, CriterionComparison
 from reviews.http.request import Request
 from reviews.judge.comparison import paired
+from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.scope import JudgeScope
@@ -86,11 +87,13 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
     sections: list[Section] = []
     try:
         with time_limit():
-            sections = [
-                *_run_sections(filters, other),
-                *drift.drift_sections(filters, other),
-                *_judge_sections(filters, other),
-            ]
+            between_runs: list[Section] = []
+            if other:
+                between_runs.append(
+                    run_section(paired.compare_runs(other, filters.scope, _PAGE), filters, other)
+                )
+                between_runs += drift.shift_sections(measure_drift(other, filters.scope), filters, other)
+            sections = [*between_runs, *_judge_sections(filters, other)]
     except QueryTooSlow:
         problem = _TOO_SLOW
     own = [("with", chosen)] if chosen else []
@@ -146,12 +149,6 @@ def _find(request: Request, scope: JudgeScope, other: Run | None) -> PairedCompa
         found = paired.compare_judges(scope, _RECORDS)
         return next((one for one in found if (one.first, one.second) == names), None)
     return paired.compare_runs(other, scope, _RECORDS) if other else None
-
-
-def _run_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
-    if other is not None:
-        found = paired.compare_runs(other, filters.scope, _PAGE)
-        yield run_section(found, filters, other)
 
 
 def run_section(found: PairedComparison, filters: JudgeFilters, other: Run) -> Section:

@@ -51,12 +51,6 @@ _OF_RATINGS = {"reviewer", "since", "until"}
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --drift instead."
 
 
-def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
-    """Show the judge's shift since another run, if there is one."""
-    if other is not None:
-        yield from shift_sections(measure_drift(other, filters.scope), filters, other)
-
-
 def shift_sections(found: Drift, filters: JudgeFilters, other: Run) -> Iterator[Section]:
     query = {"with": str(other.pk)}
     yield Section(

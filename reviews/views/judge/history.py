@@ -74,7 +74,7 @@ def _section(found: History, request: Request, filters: JudgeFilters) -> Section
         _TITLE,
         answer=_answer(found),
         help=_HELP,
-        plot=_plot([*_dots(found, filters)], filters),
+        plot=_plot(found, filters),
         notes=[*_notes(found)],
         tables=[LinkedTable(history_table(found, filters), csv_url)] if found.points else [],
     )
@@ -88,16 +88,14 @@ def _answer(found: History) -> str:
     return f"{'. The run before, '.join(parts)}."
 
 
-def _plot(dots: list[Dot], filters: JudgeFilters) -> DotPlot | None:
-    line = f"target of {filters.scope.run.name}"
-    return DotPlot(_TITLE, dots, line=filters.target, line_title=line) if dots else None
-
-
-def _dots(found: History, filters: JudgeFilters) -> Iterator[Dot]:
+def _plot(found: History, filters: JudgeFilters) -> DotPlot | None:
+    dots = []
     for point in found.points:
         if point.accuracy.value is not None:
             ratings = _url(point, "judge-decisions", filters, basis="blind", part="run")
-            yield Dot(point.run.name, share(point.accuracy, ratings))
+            dots.append(Dot(point.run.name, share(point.accuracy, ratings)))
+    line = f"target of {filters.scope.run.name}"
+    return DotPlot(_TITLE, dots, line=filters.target, line_title=line) if dots else None
 
 
 def _url(point: HistoryPoint, place: str, filters: JudgeFilters, **more: str) -> str:
