@@ -11,7 +11,6 @@ from reviews.dashboard import reviewer_pairs
 from reviews.dashboard.daily_counts import criterion_overrides
 from reviews.dashboard.pace import Pace, WorkPerDay
 from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
-from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
 from reviews.records.wording import counted, per_day
 from reviews.views.dashboard.filters import DashboardFilters
@@ -47,8 +46,7 @@ class KeyFigure(NamedTuple):
 
 
 def key_figures(scope: DashboardFilters) -> list[KeyFigure]:
-    before = scope.selection.before
-    return [*_progress(scope), *_quality(scope, before)]
+    return [*_progress(scope), *_quality(scope)]
 
 
 def _progress(scope: DashboardFilters) -> list[KeyFigure]:
@@ -132,8 +130,8 @@ def day_words(day: dt.date) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyFigure]:
-    team, when = scope.team, scope.before_words
+def _quality(scope: DashboardFilters) -> list[KeyFigure]:
+    team, before, when = scope.team, scope.selection.before, scope.before_words
     overridden, judged = (
         sum(getattr(one, name) for one in team.reviewers) for name in ("overridden", "judged")
     )

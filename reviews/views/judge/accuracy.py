@@ -200,13 +200,8 @@ def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot
         found = filters.compared.accuracy_by(field, criterion)
         for name, part, estimate in found if len(found) > 1 else ():
             if estimate.n >= FEWEST:
-                place = {
-                    "criterion": criterion or "",
-                    "basis": "blind",
-                    "part": part,
-                    field: name or NO_MODEL,
-                }
-                url = filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
+                group = {field: name or NO_MODEL}
+                url = filters.blind_ratings(criterion, part=part, **group, human_said=OTHER_SCORE)
                 title = f"{SCOPE_FILTERS[field]}: {name.rpartition('/')[2] or 'no model'}"
                 yield Dot(title, share(complement(estimate), url), has_line=part == "run")
 
@@ -309,12 +304,7 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
     dots = [
         Dot(
             figure_title(one.criterion),
-            share(
-                one.unanimous,
-                filters.address(
-                    "judge-decisions", criterion=one.criterion or "", basis="blind", shared="yes"
-                ),
-            ),
+            share(one.unanimous, filters.blind_ratings(one.criterion, shared="yes")),
         )
         for one in found
     ]

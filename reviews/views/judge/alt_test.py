@@ -78,8 +78,7 @@ def _answer(tested: AltTest, answer: Epsilon) -> str:
 
 def _scored_together(filters: JudgeFilters, tested: AltTest, reviewer: str) -> str:
     """Return the URL of a reviewer's ratings of records that others scored blind as well."""
-    place = {"criterion": tested.criterion or "", "basis": "blind", "shared": "yes"}
-    return filters.address("judge-decisions", **place, judge=tested.judge, reviewer=reviewer)
+    return filters.blind_ratings(tested.criterion, shared="yes", judge=tested.judge, reviewer=reviewer)
 
 
 def _plot(verdicts: Sequence[AltTest], filters: JudgeFilters) -> DotPlot:

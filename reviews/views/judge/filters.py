@@ -93,6 +93,10 @@ class JudgeFilters:
         place = {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
         return self.address("judge-decisions", **place, **more)
 
+    def blind_ratings(self, criterion: str | None, **more: str) -> str:
+        """Return the URL of the list of blind ratings of a criterion, or of the verdict."""
+        return self.address("judge-decisions", criterion=criterion or "", basis="blind", **more)
+
 
 def load(request: Request, run_pk: int) -> JudgeFilters:
     """Return the run with the filters of the URL. Only leads may see it."""

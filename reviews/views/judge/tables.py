@@ -170,8 +170,7 @@ def _group(group: GroupAccuracy) -> list[Cell]:
 
 def changed_ratings(filters: JudgeFilters, criterion: str | None, changed: str = "any") -> str:
     """Return the URL of the blind ratings that were changed after the reveal: see `RatingFilter.changed`."""
-    place = {"criterion": criterion or "", "basis": "blind", "changed": changed}
-    return filters.address("judge-decisions", **place)
+    return filters.blind_ratings(criterion, changed=changed)
 
 
 def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:

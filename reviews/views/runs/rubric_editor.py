@@ -1,7 +1,7 @@
 """A rubric as forms: add, remove and move its criteria and causes, and show problems at their fields."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeVar
 
 from django import forms
@@ -50,30 +50,26 @@ class RubricEditor:
 
     def rubric(self) -> Rubric:
         """Return the rubric that the entries make. Raises `RubricError` with every problem."""
-        return rubric_from_json(
-            {
-                "verdict": self.verdict.as_json(),
-                "scale": self.scale.as_json(),
-                "criteria": [form.as_json() for form in self.criteria],
-                "causes": [form.as_json() for form in self.causes],
-            }
-        )
+        return rubric_from_json(self._parts(lambda form: form.as_json()))
 
     def after(self, action: str) -> Self:
         """Return the editor after an action: "add criteria", "remove criteria 2", or with "up" or "down".
 
         Places count from 0. An unknown action or place changes nothing.
         """
-        entries: dict[str, Any] = {
-            "verdict": self.verdict.entries(),
-            "scale": self.scale.entries(),
-            "criteria": [form.entries() for form in self.criteria],
-            "causes": [form.entries() for form in self.causes],
-        }
+        entries = self._parts(lambda form: form.entries())
         if found := _ACTION.fullmatch(action):
             verb, part, place = found.groups()
             _change(entries[part], verb, part, int(place or 0))
         return type(self)(entries=entries)
+
+    def _parts(self, read: Callable[[PartForm], Any]) -> dict[str, Any]:
+        return {
+            "verdict": read(self.verdict),
+            "scale": read(self.scale),
+            "criteria": [*map(read, self.criteria)],
+            "causes": [*map(read, self.causes)],
+        }
 
     def show(self, error: RubricError) -> None:
         """Show problems at the fields of bound forms."""
