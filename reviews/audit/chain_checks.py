@@ -24,7 +24,6 @@ _LOST_AFTER = dt.timedelta(hours=6)
 class ChainStatus(NamedTuple):
     """The state of the audit log for the page."""
 
-    #: Number of events.
     events: int
     #: None for an empty log.
     sealed_at: dt.datetime | None

@@ -136,7 +136,6 @@ _PERSON, _RUN = -1, -2
 
 
 class _Counts(NamedTuple):
-    #: The number of items by kind.
     of_kinds: dict[str, int]
     #: Whether the person has unread answers.
     has_answers: bool

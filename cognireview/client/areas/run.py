@@ -73,7 +73,5 @@ class Run(Records[B], SettingsArea[B], Files[B], Judge[B]):
 
     def __init__(self, transport: Transport[B], name: str) -> None:
         super().__init__(transport, name)
-        #: Changes of many records at once.
         self.bulk = BulkChanges(transport, name)
-        #: Checks with known answers.
         self.known_answers = KnownAnswers(transport, name)

@@ -22,7 +22,6 @@ from reviews.models.runs import hidden_runs
 from reviews.views.form_fields import DayField
 
 ALL_DAYS, CUSTOM = "all", "custom"
-#: The periods to choose from, with their titles.
 PERIODS = {"1": "1 d", "7": "7 d", "30": "30 d", ALL_DAYS: "All"}
 #: The period of the dashboard unless another one is chosen.
 USUAL = "7"

@@ -222,5 +222,4 @@ def choice_sections(filters: JudgeFilters) -> Iterator[Section]:
     )
 
 
-#: The sections of the page.
 SECTIONS = (missed_error_sections, reason_sections, choice_sections)

@@ -73,9 +73,7 @@ class SpotCheckContext:
     check: SpotCheck
     #: The page of the check, which takes its form.
     url: str
-    #: Number of pending checks.
     pending: int
-    #: The reason as entered.
     reason: str = ""
     #: Whether the form differs from the decision, because a draft or an error brought it back.
     is_changed: bool = False

@@ -27,9 +27,6 @@ def tasks(request: Request, run_pk: int) -> HttpResponse:
     return render(request, "runs/tasks.html", {"tasks": found})
 
 
-# Views
-
-
 @require_POST
 def save_view(request: Request, run_pk: int) -> HttpResponse:
     """Save the posted `query` as a view called `name`; `shared` shares it with everybody."""
