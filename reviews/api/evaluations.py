@@ -107,7 +107,7 @@ def _parse_list(query: QueryDict, after: str) -> RecordList:
     query.pop("limit", None)  # all others are filters, or unknown
     view = RecordList.parse(query)
     if view.problems:
-        raise filter_problem(view.problems)
+        raise _invalid_parameters(query, view.problems)
     if after and SORTS[view.sort].parse_cursor(after) is None:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -117,6 +117,18 @@ def _parse_list(query: QueryDict, after: str) -> RecordList:
     return view
 
 
+def _invalid_parameters(query: QueryDict, sentences: list[str]) -> Problem:
+    """Return the problem of a query, with the parameter of each sentence."""
+    named = []
+    for name, values in query.lists():
+        alone = QueryDict(mutable=True)
+        alone.setlist(name, values)
+        named += [(name, sentence) for sentence in RecordList.parse(alone).problems]
+    # Too many filters are a problem of all of them.
+    named = named or [("filters", sentence) for sentence in sentences]
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(sentences), named)
+
+
 def read_filters(values: Mapping[str, str | list[str]]) -> Filters:
     """Read filters from a body. Raises `Problem` for invalid ones."""
     query = QueryDict(mutable=True)
@@ -124,7 +136,8 @@ def read_filters(values: Mapping[str, str | list[str]]) -> Filters:
         query.setlist(name, [given] if isinstance(given, str) else given)
     filters = Filters.parse(query)
     if filters.problems:
-        raise filter_problem(filters.problems)
+        invalid = [("filters", sentence) for sentence in filters.problems]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(filters.problems), invalid)
     return filters
 
 
@@ -135,14 +148,6 @@ def record_keys(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
     if unknown := [one for one in ids if one not in found]:
         raise invalid_field("evaluation_ids", f"The run has no record {unknown[0][:200]!r}.")
     return tuple(found.values())
-
-
-def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
-    return Problem(
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        " ".join(sentences),
-        [("filters", sentence) for sentence in sentences],
-    )
 
 
 @operation(router, operations.RECORD, scope="read")

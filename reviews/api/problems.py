@@ -219,6 +219,12 @@ def _deadlock(_request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(409, DEADLOCK)
 
 
+def _not_found(_request: HttpRequest, error: Any) -> HttpResponse:
+    """Return the problem of an unknown name. Sentences by Django name classes of the program."""
+    sentence = str(error)
+    return problem_response(404, "" if sentence.endswith("matches the given query.") else sentence)
+
+
 def _of_field(field: str = "", slug: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
     """Return the handler of an exception about one field, which is that of the exception if none is given."""
 
@@ -230,8 +236,9 @@ def _of_field(field: str = "", slug: str = "") -> Callable[[HttpRequest, Any], H
 
 
 def _of_upload(_request: HttpRequest, error: Any) -> HttpResponse:
-    is_version = error.status == HTTPStatus.PRECONDITION_FAILED
-    return problem_response(error.status, str(error), slug="protocol-version" if is_version else "")
+    if error.status == HTTPStatus.PRECONDITION_FAILED:
+        return problem_response(error.status, str(error), slug="protocol-version")
+    return problem_response(error.status, str(error))
 
 
 def _invalid_settings(_request: HttpRequest, invalid: Any) -> HttpResponse:
@@ -266,7 +273,7 @@ HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] =
     # The person lost access to the run, or the run was deleted, after the operation looked.
     Evaluation.DoesNotExist: _with(404, "There is no record with this id."),
     CorruptData: _damaged,
-    Http404: _with(404),
+    Http404: _not_found,
     ImportRefused: _of_field(slug="file-refused"),
     InvalidSettings: _invalid_settings,
     InvalidExport: _with(422),

@@ -69,8 +69,10 @@ def read_upload(request: HttpRequest) -> NewUpload:
     """Return the upload to begin. Raises `TusError`."""
     size = read_number(request, "Upload-Length")
     sent = _read_metadata(request.headers.get("Upload-Metadata", ""))
-    name = sent.get("filename", "")
-    return NewUpload(name, sent.get("run") or base_name(name), sent.get("strict") == "true", size)
+    name, strict = sent.get("filename", ""), sent.get("strict", "false")
+    if strict not in {"true", "false"}:
+        raise TusError(400, "`strict` in the header Upload-Metadata must be true or false.")
+    return NewUpload(name, sent.get("run") or base_name(name), strict == "true", size)
 
 
 def _read_metadata(header: str) -> dict[str, str]:

@@ -82,7 +82,13 @@ class TestList:
     def test_list_rejects_unknown_input(self, query: str, run: Run, of_ana: Program) -> None:
         answer = of_ana.get(f"runs/one/evaluations?{query}")
         assert answer.status_code == 422
-        assert answer.json()["errors"]
+        assert [error["field"] for error in answer.json()["errors"]] == [query.partition("=")[0]]
+
+    def test_list_names_each_invalid_parameter(self, run: Run, of_ana: Program) -> None:
+        problem = of_ana.get("runs/one/evaluations?verdict=Good&model=o1&sort=best").json()
+        assert [error["field"] for error in problem["errors"]] == ["verdict", "sort"]
+        many = "&".join(f"model=o{number}" for number in range(300))
+        assert of_ana.get(f"runs/one/evaluations?{many}").json()["errors"]
 
     def test_list_of_unknown_run_is_not_found(self, of_ana: Program) -> None:
         assert of_ana.get("runs/none/evaluations").status_code == 404

@@ -88,3 +88,11 @@ def test_body_that_is_not_json_is_refused_with_the_place(of_ana: Program, body: 
     refused = of_ana.ask("POST", "runs/algebra/claims", body)
     assert refused.status_code == 400
     assert refused.json()["detail"] == f"The body is not JSON: {reason}."
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["imports/7", "webhooks/7/deliveries", "people/nobody", "exports/7"])
+def test_unknown_name_is_refused_without_names_of_the_program(of_max: Program, path: str) -> None:
+    refused = of_max.get(path)
+    assert refused.status_code == 404
+    assert refused.json()["detail"] == "Not found. Check the address."

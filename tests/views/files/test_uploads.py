@@ -120,7 +120,7 @@ class TestRejectedUpload:
     def test_tus_refuses_a_file_over_the_limit(self, as_max: Client, settings: LazySettings) -> None:
         self.answer(make(as_max, length=settings.MAX_UPLOAD_BYTES + 1), 413, "COGNIREVIEW_MAX_UPLOAD_BYTES")
 
-    @pytest.mark.parametrize("described", ["filename !", "filename /w==", "filename AA=="])
+    @pytest.mark.parametrize("described", ["filename !", "filename /w==", "filename AA==", "strict MQ=="])
     def test_tus_refuses_unreadable_metadata(self, described: str, as_max: Client) -> None:
         headers = TUS | {"Upload-Length": "1", "Upload-Metadata": described}
         self.answer(as_max.post(reverse("uploads"), headers=headers), 400, "Upload-Metadata must")
