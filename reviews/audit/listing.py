@@ -63,9 +63,8 @@ def list_events(
     An invalid cursor in `after` gives the first page.
     """
     place, size = _read_cursor(after), size or PAGE_SIZE
-    found = chain.from_iterable(
-        _before(rows, place)[: size + 1] for rows in _matching(wanted, visible_events(_rows(), reader))
-    )
+    events = visible_events(AuditEvent.objects.select_related("actor").order_by("-at", "-pk"), reader)
+    found = chain.from_iterable(_before(rows, place)[: size + 1] for rows in _matching(wanted, events))
     newest = nlargest(size + 1, found, key=lambda event: (event.at, event.pk))
     return split_page(newest, size, lambda event: f"{(event.at - _EPOCH) // _MICROSECOND}.{event.pk}")
 
@@ -107,10 +106,6 @@ def deleted_run(name: str) -> int | None:
     """Return the key of the last deleted run with a name."""
     deletions = AuditEvent.objects.filter(action="delete run", run_name=name).order_by("-pk")
     return deletions.values_list("run", flat=True).first()
-
-
-def _rows() -> "QuerySet[AuditEvent]":
-    return AuditEvent.objects.select_related("actor").order_by("-at", "-pk")
 
 
 def _matching(wanted: EventFilter, rows: "QuerySet[AuditEvent]") -> "list[QuerySet[AuditEvent]]":

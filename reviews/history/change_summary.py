@@ -26,7 +26,6 @@ _WORDS = {
     "needs_human_review": "flag reasons changed",
     "review_reasons": "flag reasons changed",
 }
-_OTHER = "other fields changed"
 # Fields that change with the judge's scores.
 _WITH_SCORES = {"raw_judge_output", "aggregated_score"}
 
@@ -78,4 +77,4 @@ def _field_changes(found: Iterable[FieldChange]) -> Iterator[str]:
     fields = {change.field for change in found if not change.criterion}
     yield from (words for field, words in _WORDS.items() if field in fields)
     if fields - _WORDS.keys():
-        yield _OTHER
+        yield "other fields changed"

@@ -93,17 +93,14 @@ class Command(BaseCommand):
         except InvalidSettings as invalid:
             lines = [f"{_spelled(name)}: {' '.join(problem)}" for name, problem in invalid.problems.items()]
             raise CommandError("\n".join(lines), returncode=2) from invalid
-        for name, value in _settings(found).items():
+        settings = members(QueueSettings, found) | asdict(sampling_settings.current_settings(found))
+        for name, value in settings.items():
             shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
             self.stdout.write(f"{_spelled(name)} {shown}")
 
 
 def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _settings(run: Run) -> dict[str, Any]:
-    return members(QueueSettings, run) | asdict(sampling_settings.current_settings(run))
 
 
 @transaction.atomic

@@ -32,7 +32,6 @@ from reviews.views.tables import (
     words,
 )
 
-_TITLE = "Did the judge become milder or stricter?"
 _MODELS = "Models, without the judge's shift"
 _HELP = (
     "Does the judge now give other verdicts on the same responses? These responses are in both runs, so only "
@@ -55,7 +54,7 @@ def shift_sections(found: Drift, filters: JudgeFilters, other: Run) -> Iterator[
     query = {"with": str(other.pk)}
     yield Section(
         "drift",
-        _TITLE,
+        "Did the judge become milder or stricter?",
         answer=answer(found),
         tone="warn" if found.outcome != "not shown" else "",
         help=_HELP,

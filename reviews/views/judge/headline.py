@@ -22,8 +22,6 @@ _TONES: dict[GateOutcome, Tone] = {
     GateOutcome.SHOWN_WORSE: "bad",
     GateOutcome.NOT_SHOWN_YET: "warn",
 }
-_FILTERED = "Blind accuracy with these filters"
-_WHOLE = "Blind accuracy over the whole run"
 _NO_VERDICTS = "The records have no verdict that could be compared. The accuracy of each criterion is below."
 
 
@@ -64,11 +62,9 @@ def headline(
 ) -> Headline:
     """Return the answer for the ratings that the filters choose."""
     answer = _known(compared, filters) or _unknown(compared, filters)
-    return Headline(_title(compared), answer, followed, check)
-
-
-def _title(compared: JudgeVsHuman) -> str:
-    return _WHOLE if compared.scope == JudgeScope(compared.scope.run) else _FILTERED
+    is_whole = compared.scope == JudgeScope(compared.scope.run)
+    title = "Blind accuracy over the whole run" if is_whole else "Blind accuracy with these filters"
+    return Headline(title, answer, followed, check)
 
 
 def _known(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer | None:

@@ -19,7 +19,6 @@ from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import Cell, Table, as_csv, share, text_columns, words
 
-_TITLE = "Does the order of two responses matter?"
 _HELP = (
     "Does the judge choose a response because of its place? A judge without a bias chooses the same response "
     f"in both orders.\n\n{DEFINITIONS['balanced_share']} {DEFINITIONS['accuracy_difference']}"
@@ -51,7 +50,7 @@ def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
         return
     yield Section(
         "position-bias",
-        _TITLE,
+        "Does the order of two responses matter?",
         answer=" ".join(_answer(one, found) for one in found[:_MOST_JUDGES]),
         tone="warn" if any(one.outcome != "not shown" for one in found) else "",
         help=_HELP,

@@ -27,7 +27,6 @@ _EVERYBODY = CompiledQuery(lambda: people_with_role().only("username", "first_na
 FIND = "find"
 # The parameter that shows the menu.
 MENU = "menu"
-_OPEN = f"{MENU}=open"
 # The filters that can be named in the search field.
 NAMES = tuple(name for name in FILTERS if name != "q")
 MAX_SHOWN = 30
@@ -124,7 +123,7 @@ def finder(run: Run, entered: EnteredFilters) -> Finder:
         text=entered.text if entered.problems else query_text.format_words(in_field),
         problems=tuple(entered.problems),
         chips=tuple(_chips(run, view, others)),
-        menu_query="&".join(filter(None, [view.query(), _OPEN])),
+        menu_query="&".join(filter(None, [view.query(), f"{MENU}=open"])),
         kept=tuple(others),
     )
 
