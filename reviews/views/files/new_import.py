@@ -15,7 +15,7 @@ from reviews.models import Import, Run, Upload
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.form_fields import UploadField
+from reviews.views.form_fields import UploadField, refusal_in
 from reviews.views.parts import render_form
 
 SHOWN_IMPORTS = 5
@@ -70,16 +70,8 @@ def _receive(form: UploadForm, request: Request) -> Import | Upload | None:
     try:
         return jobs.enqueue_import(**names, blocks=file.chunks(BLOCK_SIZE))
     except ToolRecognised:
-        return _keep(form, names)
+        with refusal_in(form, uploads.UploadQuotaExceeded, "file"):
+            return uploads.keep_for_mapping(**names, size=file.size, parts=file.chunks(BLOCK_SIZE))
     except ImportRefused as refused:
         form.add_error("run_name" if refused.field == "run" else "file", str(refused))
-        return None
-
-
-def _keep(form: UploadForm, names: dict[str, Any]) -> Upload | None:
-    file = form.cleaned_data["file"]
-    try:
-        return uploads.keep_for_mapping(**names, size=file.size, parts=file.chunks(BLOCK_SIZE))
-    except uploads.UploadQuotaExceeded as error:
-        form.add_error("file", str(error))
-        return None
+    return None

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -75,7 +75,7 @@ def lock_in(request: Request, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def revise(request: Request, pk: int) -> HttpResponse:
     """Show the form that changes the current decision, or save its next version. `action` as for `submit`."""
-    record = _load_decided(request, pk)
+    record = screen.load_decided(request, pk)
     if request.method != "POST":
         check_revise(request.user, record)
         return screen.record_screen(request, record, is_revision=True)
@@ -156,7 +156,7 @@ def _show_next(request: Request, record: Evaluation) -> HttpResponse:
 @require_POST
 def reopen(request: Request, pk: int) -> HttpResponse:
     """Put a decided record back into the queue. Its decision stays current until there is a new one."""
-    record = _load_decided(request, pk)
+    record = screen.load_decided(request, pk)
     check_revise(request.user, record)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > _LONGEST_REASON:
@@ -166,10 +166,3 @@ def reopen(request: Request, pk: int) -> HttpResponse:
     decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
     messages.success(request, f"{record.title} is in the queue again.")
     return screen.show_settled(request, record)
-
-
-def _load_decided(request: Request, pk: int) -> Evaluation:
-    record = screen.load(request, pk)
-    if not record.is_decided:
-        raise Http404("This record has no decision.")
-    return record

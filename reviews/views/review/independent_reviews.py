@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check
@@ -19,9 +19,7 @@ from reviews.views.review import screen, toasts
 @require_POST
 def add_review(request: Request, pk: int) -> HttpResponse:
     """Add a late independent review to a record that somebody else has decided."""
-    record = screen.load(request, pk)
-    if not record.is_decided:
-        raise Http404("This record has no decision.")
+    record = screen.load_decided(request, pk)
     form = ReviewForm(record, request.POST, blind_scores=blind_scoring.find_locked_in(record, request.user))
     if not form.is_valid():
         status = HTTPStatus.UNPROCESSABLE_ENTITY

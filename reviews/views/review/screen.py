@@ -68,6 +68,13 @@ def load(request: Request, pk: int) -> Evaluation:
     return record
 
 
+def load_decided(request: Request, pk: int) -> Evaluation:
+    record = load(request, pk)
+    if not record.is_decided:
+        raise Http404("This record has no decision.")
+    return record
+
+
 @dataclass(frozen=True, slots=True)
 class SpotCheckContext:
     check: SpotCheck
