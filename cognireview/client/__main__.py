@@ -18,7 +18,10 @@ _STATUSES = {"met": 0, "shown worse": 1, "not shown yet": 2}
 def push(options: argparse.Namespace) -> int:
     """Import a file, and print its lines by outcome. 0 if all were imported, 1 if some were rejected."""
     with Client() as client:
-        imported = client.run(options.run).import_file(options.file, strict=options.strict)
+        run = client.run(options.run)
+        if options.map:
+            run.set_mapping(Path(options.map) if options.map.endswith(".toml") else {"name": options.map})
+        imported = run.import_file(options.file, strict=options.strict)
         details = imported.wait(options.seconds)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in details.counts.items() if count)
         sys.stdout.write(f"Import {details.id}: {counts}\n")
@@ -55,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "seconds", type=float, nargs="?", default=600, help="longest wait for the import (%(default)s)"
     )
     pushing.add_argument("--strict", action="store_true", help="one invalid line rejects the file")
+    pushing.add_argument(
+        "--map", help="mapping for a file of another tool: promptfoo, or a file mapping.toml"
+    )
     pushing.set_defaults(command=push)
     checking = commands.add_parser("gate", help="fail unless the judge is shown to be good enough")
     checking.add_argument("run")
