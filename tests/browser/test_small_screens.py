@@ -11,6 +11,7 @@ from reviews.models import Evaluation, Run, User
 from tests.browser.conftest import checked, start_session
 from tests.browser.screen import draft_is, heading, label, settle
 from tests.support.lines import file_of, import_data, line
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,3 +109,31 @@ def test_sentences_in_tables_on_a_phone_are_no_columns_of_syllables(
             page.goto(live_server.url + path)
             assert page.locator(cell).first.evaluate("it => it.clientWidth") >= 190, path
     page.close()
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_conflicts_and_reasons_of_rejections_need_no_scrolling_on_a_phone(
+    browser: Browser, live_server: LiveServer, lea: User, width: int
+) -> None:
+    theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla", "human_corrected_scores": {}}
+    import_data(file_of(line("eval_0")), run="Algebra")
+    decide(Evaluation.objects.get(), lea)
+    source = import_data(file_of(line("eval_0", **theirs), line(..., created_at=...), b"no"), run="Algebra")
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    start_session(page, live_server.url, lea)
+    for address, columns in (
+        (reverse("conflicts", args=[source.target_run.pk]), ".sides tbody td"),
+        (reverse("import", args=[source.pk]), ".exceptions tbody td"),
+    ):
+        page.goto(live_server.url + address)
+        assert page.locator(columns).count() > 4
+        assert (
+            page.locator(".scroll:has(table)").evaluate_all(
+                "boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth).length"
+            )
+            == 0
+        )
+        widths = page.locator(columns).evaluate_all("cells => cells.map((cell) => cell.clientWidth)")
+        assert min(widths) >= 40
+    context.close()

@@ -30,7 +30,9 @@ def test_jobs_page_has_pages(as_max: Client, monkeypatch: pytest.MonkeyPatch) ->
     second = as_max.get(reverse("jobs") + first.context["next"])
     assert [row["title"] for row in second.context["rows"]] == ["file 0"]
     assert second.context["previous"] == "?kind=import"
-    assert "No job matches." in text(as_max.get(reverse("jobs"), {"kind": "import", "page": "9" * 17}))
+    page = text(as_max.get(reverse("jobs"), {"kind": "import", "page": "9" * 17}))
+    assert "No job matches." in page
+    assert "Show all jobs" in page
 
 
 @pytest.mark.parametrize("query", ["?kind=x&state=y&page=-1", "?page=", "?kind=%00"])
