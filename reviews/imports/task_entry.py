@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from reviews.records.line_splice import members
-from reviews.records.schema import Limits, LineError, missing, read_object, type_name
+from reviews.records.schema import Limits, LineError, bounded, missing, read_object, typed
 
 
 class Answer(NamedTuple):
@@ -33,10 +33,10 @@ def read_task(entry: bytes, limits: Limits) -> Task:
         raise missing(absent)
     return Task(
         task_id=_task_id(data, entry, limits),
-        prompt=_prompt(data),
+        prompt=typed("prompt", data["prompt"], str, "a string"),
         ideal_response=_text_or_object("ideal_response", data.get("ideal_response")),
         final_answer=data.get("final_answer"),
-        metadata=_metadata(data),
+        metadata=typed("metadata", data.get("metadata"), dict | None, "an object") or {},
         answers=_answers(data, limits),
     )
 
@@ -65,40 +65,18 @@ def _task_id(data: dict[str, Any], entry: bytes, limits: Limits) -> str:
 def _id(name: str, value: Any, limits: Limits) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str):
-        raise LineError(name, f"is {type_name(value)}, but takes a string or a number")
-    if not value.strip():
+    if not typed(name, value, str, "a string or a number").strip():
         raise LineError(name, "is empty")
-    if len(value.encode()) > limits.id_bytes:
-        raise LineError(name, f"is longer than {limits.id_bytes} bytes (COGNIREVIEW_MAX_ID_BYTES)")
-    return value
-
-
-def _prompt(data: dict[str, Any]) -> str:
-    value = data["prompt"]
-    if not isinstance(value, str):
-        raise LineError("prompt", f"is {type_name(value)}, but takes a string")
-    return value
+    return bounded(name, value, limits)
 
 
 def _text_or_object(name: str, value: Any) -> Any:
-    if value is not None and not isinstance(value, str | dict):
-        raise LineError(name, f"is {type_name(value)}, but takes a string or an object")
-    return value
-
-
-def _metadata(data: dict[str, Any]) -> dict[str, Any]:
-    value = data.get("metadata")
-    if value is not None and not isinstance(value, dict):
-        raise LineError("metadata", f"is {type_name(value)}, but takes an object")
-    return value or {}
+    return typed(name, value, str | dict | None, "a string or an object")
 
 
 def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
     """Return the answers, one per model and response. Exact repeats are ignored."""
-    listed = data.get("model_responses")
-    if listed is not None and not isinstance(listed, list):
-        raise LineError("model_responses", f"is {type_name(listed)}, but takes an array")
+    listed = typed("model_responses", data.get("model_responses"), list | None, "an array")
     found: dict[tuple[str, str | None], Answer] = {}
     for number, entry in enumerate(listed or []):
         answer = _answer(f"model_responses[{number}]", entry, limits)
@@ -109,8 +87,7 @@ def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
 
 
 def _answer(name: str, entry: Any, limits: Limits) -> Answer:
-    if not isinstance(entry, dict):
-        raise LineError(name, f"is {type_name(entry)}, but takes an object")
+    typed(name, entry, dict, "an object")
     response_id, response = entry.get("response_id"), entry["response_text"]
     return Answer(
         model_id=_id(f"{name}.model_id", entry["model_id"], limits),

@@ -253,6 +253,13 @@ def _wrong(name: str, value: Any, takes: str) -> LineError:
     return LineError(name, f"is {type_name(value)}, but takes {takes}")
 
 
+def typed(name: str, value: Any, kind: type | UnionType, takes: str) -> Any:
+    """Return a value. Raises `LineError` if it is not of a type."""
+    if not isinstance(value, kind):
+        raise _wrong(name, value, takes)
+    return value
+
+
 def _of_type(kind: type | UnionType, takes: str) -> Callable[[str, Any, _Line], Any]:
     def read(name: str, value: Any, _: _Line) -> Any:
         if not isinstance(value, kind):
@@ -272,25 +279,25 @@ def _name(name: str, value: Any, line: _Line) -> str:
     text = _text(name, value, line)
     if not text.strip():
         raise LineError(name, "is empty")
-    return _bounded(name, text, line)
+    return bounded(name, text, line.limits)
 
 
-def _bounded(name: str, text: str, line: _Line) -> str:
+def bounded(name: str, text: str, limits: Limits) -> str:
     # An index entry of PostgreSQL has at most about 2,700 bytes. One longer id would fail the whole COPY.
-    if len(text.encode()) > line.limits.id_bytes:
-        raise LineError(name, f"is longer than {line.limits.id_bytes} bytes (COGNIREVIEW_MAX_ID_BYTES)")
+    if len(text.encode()) > limits.id_bytes:
+        raise LineError(name, f"is longer than {limits.id_bytes} bytes (COGNIREVIEW_MAX_ID_BYTES)")
     return text
 
 
 def _id(name: str, value: Any, line: _Line) -> str:
     if isinstance(value, str):
-        return _bounded(name, value, line)
+        return bounded(name, value, line.limits)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(name, value, "a string or a number")
     if isinstance(value, int) and value:
         return str(value)
     spelled = [line.text[member.start : member.end] for member in members(line.text) if member.key == name]
-    return _bounded(name, spelled[-1].decode(), line)
+    return bounded(name, spelled[-1].decode(), line.limits)
 
 
 def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
@@ -303,12 +310,11 @@ def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
 
 
 def _strings(name: str, value: Any, _: _Line) -> list[str]:
-    if not isinstance(value, list):
-        raise _wrong(name, value, "an array of strings")
-    for number, part in enumerate(value, start=1):
+    parts: list[Any] = typed(name, value, list, "an array of strings")
+    for number, part in enumerate(parts, start=1):
         if not isinstance(part, str):
             raise LineError(name, f"has {type_name(part)} in place {number}, but takes strings")
-    return value
+    return parts
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[str, Any, _Line], str]:

@@ -15,9 +15,10 @@ Missing and empty members are left out.
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from reviews.records.schema import Limits, LineError, read_object, type_name
+from reviews.records.schema import Limits, LineError, read_object, type_name, typed
 
 MOST_RESPONSES = 2
 _MESSAGES = "a list of messages with role and content"
@@ -44,9 +45,8 @@ def _prompt(name: str, value: Any) -> Any:
     """Return a text, or the messages that a list or a text with JSON contains."""
     if isinstance(value, list):
         return _conversation(name, value)
-    if not isinstance(value, str):
-        raise LineError(name, f"is {type_name(value)}, but takes a text, or {_MESSAGES}")
-    return _messages_in(value) or (value if value.strip() else "")
+    text = typed(name, value, str, f"a text, or {_MESSAGES}")
+    return _messages_in(text) or (text if text.strip() else "")
 
 
 def _messages_in(text: str) -> Any:
@@ -61,9 +61,8 @@ def _messages_in(text: str) -> Any:
 
 
 def _conversation(name: str, value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        raise LineError(name, f"is {type_name(value)}, but takes {_MESSAGES}")
-    for place, message in enumerate(value, start=1):
+    messages: list[Any] = typed(name, value, list, _MESSAGES)
+    for place, message in enumerate(messages, start=1):
         if not isinstance(message, dict):
             raise LineError(name, f"has {type_name(message)} in place {place}, but takes {_MESSAGES}")
         role = message.get("role")
@@ -76,7 +75,7 @@ def _conversation(name: str, value: Any) -> list[dict[str, Any]]:
             kind = type_name(odd[0] if odd else content)
             takes = "takes a text or a list of parts"
             raise LineError(name, f"has {kind} as the content of the message in place {place}, but {takes}")
-    return value
+    return messages
 
 
 def is_conversation(value: Any) -> bool:
@@ -90,9 +89,8 @@ def is_conversation(value: Any) -> bool:
 def _context(name: str, value: Any) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"text": value}] if value.strip() else []
-    if not isinstance(value, list):
-        raise LineError(name, f"is {type_name(value)}, but takes {_PASSAGES}")
-    passages = [{"text": one} if isinstance(one, str) else one for one in value]
+    listed = typed(name, value, list, _PASSAGES)
+    passages = [{"text": one} if isinstance(one, str) else one for one in listed]
     for place, passage in enumerate(passages, start=1):
         if not isinstance(passage, dict):
             raise LineError(name, f"has {type_name(passage)} in place {place}, but takes {_PASSAGES}")
@@ -129,18 +127,12 @@ def _one_response(name: str, place: int, value: Any) -> dict[str, Any]:
     }
 
 
-def _metadata(name: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise LineError(name, f"is {type_name(value)}, but takes an object")
-    return value
-
-
 _READ: dict[str, Callable[[str, Any], Any]] = {
     "prompt": _prompt,
     "context": _context,
     "conversation": _conversation,
     "reference": _reference,
     "responses": _responses,
-    "metadata": _metadata,
+    "metadata": partial(typed, kind=dict, takes="an object"),
 }
 CONTEXT_FIELDS = tuple(_READ)
