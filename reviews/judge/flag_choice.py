@@ -35,7 +35,7 @@ DEFINITION = (
     "their error rate has to be below the limit. The sequence ends at the first step for which that is not "
     "shown (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370)."
 )
-_NONE_RATED = "No record with a verdict by the judge has a blind rating yet."
+_NONE_RATED = "No record with a verdict by the judge has a blind rating with a verdict yet."
 _NO_REASON = "No record of the run has a flag reason."
 
 

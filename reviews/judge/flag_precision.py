@@ -62,7 +62,7 @@ DEFINITIONS = {
     "advice": "Whether the reason is worth its reviews. Without enough ratings there is no advice.\n\n"
     f"{RULE}",
 }
-_NONE_RATED = "No record with this reason has a blind rating."
+_NONE_RATED = "No record with this reason has a blind rating with a verdict."
 
 
 class ReviewTime(NamedTuple):
@@ -142,7 +142,7 @@ def _measure(totals: ClusterTotals) -> Iterator[_Found]:
     of_wrong = [(place, 2 * families) for place in range(families)]
     precisions = clusters.ratios(totals, of_ratings)
     if totals.uncovered:
-        recalls = [undefined("No unflagged record has a blind rating.")] * families
+        recalls = [undefined("No unflagged record has a blind rating with a verdict.")] * families
     else:
         recalls = clusters.ratios(totals, of_wrong)
     unknown = undefined(_NONE_RATED)

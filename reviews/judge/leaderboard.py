@@ -147,7 +147,7 @@ def _columns(model: int) -> tuple[int, int]:
 
 def _estimate(totals: ClusterTotals, model: int) -> Estimate:
     if not totals.records:
-        return undefined("No record has a blind rating yet.")
+        return undefined("No record has a blind rating with a verdict yet.")
     if totals.uncovered:
         return undefined(
             f"No blind rating represents {counted(totals.uncovered, 'record')} of the run: either no flagged "
@@ -156,7 +156,7 @@ def _estimate(totals: ClusterTotals, model: int) -> Estimate:
     passes, ratings = _columns(model)
     found = clusters.ratio(totals, passes, ratings)
     if found.n < FEWEST:
-        return undefined(f"Fewer than {FEWEST} blind ratings.", found.n)
+        return undefined(f"Fewer than {FEWEST} blind ratings with a verdict.", found.n)
     return found
 
 

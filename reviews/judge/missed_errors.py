@@ -48,8 +48,8 @@ DEFINITIONS = {
 _NO_VERDICTS = "No record has a verdict by the judge."
 _ALL_FLAGGED = "Every record with a verdict is flagged."
 _NONE_DRAWABLE = "No unflagged record can be sampled."
-_NONE_SAMPLED = "No unflagged record has a blind rating."
-_NONE_CAUGHT = "No flagged record has a blind rating."
+_NONE_SAMPLED = "No unflagged record has a blind rating with a verdict."
+_NONE_CAUGHT = "No flagged record has a blind rating with a verdict."
 _NO_FLAGS = "No record with a verdict is flagged."
 
 
@@ -109,7 +109,9 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     )
     of_all = int(rated.records.only(lambda cell: not cell.is_flagged).sizes.sum())
     others = counted(total, "unflagged record") + (" with a verdict" if of_all > total else "")
-    return replace(found, sentences=[*_sentences(found, others), *filter(None, [records.sentence])])
+    undecided = rated.judged.ratings.count(lambda kind: not kind.cell.is_flagged and not kind.human)
+    sentences = _sentences(found, others, undecided)
+    return replace(found, sentences=[*sentences, *filter(None, [records.sentence])])
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
@@ -178,8 +180,11 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
     return sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
 
 
-def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
-    """Yield the base of the figures in words. `others` names the unflagged records that they are about."""
+def _sentences(found: MissedErrors, others: str, undecided: int) -> Iterator[str]:
+    """Yield the base of the figures in words. `others` names the unflagged records that they are about.
+
+    `undecided` is the number of ratings of these whose reviewer came to no verdict.
+    """
     if found.miss_rate.why == _NO_VERDICTS:
         yield _NO_VERDICTS
     elif found.miss_rate.why == _NONE_DRAWABLE:
@@ -189,6 +194,11 @@ def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
     elif found.ratings:
         verb = "represents" if found.ratings == 1 else "represent"
         yield f"{counted(found.ratings, 'blind rating')} of sampled records {verb} {others}."
+    elif undecided:
+        yield (
+            f"None of {others} has a blind rating with a verdict, so their error rate is unknown. Scores "
+            f"make no verdict if a scale has no “Pass from”, or if one of them is not on its scale."
+        )
     elif found.share:
         yield f"None of {others} has a blind rating yet. Their error rate is unknown."
     else:
@@ -196,6 +206,8 @@ def _sentences(found: MissedErrors, others: str) -> Iterator[str]:
             f"None of {others} is sampled. Their error rate is unknown. Set a share under “Sampling and "
             f"blind review”."
         )
+    if undecided:
+        yield f"Not counted: {counted(undecided, 'blind rating')} without a verdict by the reviewer."
     if found.unsampled:
         yield (
             f"Not counted: {counted(found.unsampled, 'blind rating')} of records that were neither flagged "

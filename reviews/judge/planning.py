@@ -49,7 +49,7 @@ AIMS: dict[Aim, str] = {
 }
 USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
-_NO_REVIEW = "No blind review yet."
+_NO_REVIEW = "No blind review with a verdict yet."
 # Records without a rating that nobody can score blind any more, by cell: a file decides them, a lead closed
 # them, or they returned to the queue after they were shown. The index has verdicts that follow from scores.
 _SHOWN = """

@@ -95,7 +95,7 @@ class TestFlagReason:
         ]
         others = stratum(run, {"Pass": 800}, is_flagged=False)
         assert [one.recall.why for one in measured(run).families] == [
-            "No unflagged record has a blind rating."
+            "No unflagged record has a blind rating with a verdict."
         ] * 2
         rated(others, ana, "Pass", "Fail", 4)
         rated(others, ana, "Pass", "Pass", 36)
@@ -262,5 +262,5 @@ class TestFlagChoice:
     def test_run_without_ratings_says_so(self, run: Run) -> None:
         flagged(run, parsing=100)
         assert self.chosen(run, 0.1).sentence == (
-            "No record with a verdict by the judge has a blind rating yet."
+            "No record with a verdict by the judge has a blind rating with a verdict yet."
         )

@@ -153,6 +153,20 @@ class TestWithoutSample:
         [sentence] = missed(run).sentences
         assert sentence.startswith("None of 100 unflagged records has a blind rating yet")
 
+    def test_ratings_without_a_verdict_by_the_reviewer_are_named(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 100}, is_flagged=False)
+        rated(others, ana, "Pass", None, 12)
+        found = missed(run)
+        assert (found.miss_rate.value, found.miss_rate.why) == (
+            None,
+            "No unflagged record has a blind rating with a verdict.",
+        )
+        first, second = found.sentences
+        assert first.startswith("None of 100 unflagged records has a blind rating with a verdict, so their")
+        assert second == "Not counted: 12 blind ratings without a verdict by the reviewer."
+        rated(others, ana, "Pass", "Fail", 10)
+        assert missed(run).sentences[1] == second
+
     def test_flags_miss_nothing_if_every_record_is_flagged(self, run: Run, ana: User) -> None:
         rated(stratum(run, {"Pass": 10}), ana, "Pass", "Fail", 10)
         found = missed(run)
