@@ -8,7 +8,9 @@ import gc
 import os
 import sys
 
-_NEEDS_PACKAGES = "This Python has no package {name}. Start CogniReview with uv: uv run manage.py up\n"
+_NEEDS_PACKAGES = (
+    "This Python has no package {name}, which the server needs. In a checkout: uv run manage.py up\n"
+)
 _NEEDS_EXTRA = "The MCP server needs further packages: pip install 'cognireview[mcp]'.\n"
 
 

@@ -65,7 +65,9 @@ def test_python_without_the_packages_is_sent_to_uv() -> None:
     command = [sys.executable, "-S", "manage.py", "list_runs"]
     done = subprocess.run(command, cwd=BASE_DIR, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("This Python has no package django. Start CogniReview with uv")
+    assert done.stderr.startswith(
+        "This Python has no package django, which the server needs. In a checkout: uv run"
+    )
     assert done.stderr.count("\n") == 1
 
 
