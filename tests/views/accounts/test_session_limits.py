@@ -70,6 +70,14 @@ class TestSessionLimits:
         clock.move(minutes=31)
         assert not is_logged_in(as_ana)
 
+    def test_session_continues_and_is_not_longer_after_the_clock_was_set_back(
+        self, as_ana: Client, clock: Clock
+    ) -> None:
+        clock.move(hours=-1)
+        assert is_logged_in(as_ana)
+        clock.move(minutes=31)
+        assert not is_logged_in(as_ana)
+
     @pytest.mark.slow
     def test_active_session_continues(self, as_ana: Client, clock: Clock) -> None:
         for _ in range(10):
