@@ -53,7 +53,7 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     reader = request.user
     runs = [*progress]
     unfinished = own_work.unfinished_records(reader, runs)
-    run = run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
+    run = next(iter(runs_to_review(unfinished, own_work.latest_run(reader, runs), progress)), None)
     keys = {one.pk for one in progress}
     assigned = [one for one in due_dates.assigned_records(person=reader) if one.run in keys]
     return Landing(
@@ -70,13 +70,13 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     )
 
 
-def run_to_review(
+def runs_to_review(
     unfinished: list[Unfinished], latest: Run | None, progress: Mapping[Run, Progress]
-) -> Run | None:
-    """Return the run with a claimed record, else the latest, else the first with work; None without work."""
+) -> list[Run]:
+    """Return the runs with work: first those with a claimed record, then the latest, then the others."""
     claimed = [one.evaluation.run for one in unfinished if one.is_claimed]
-    recent = [*claimed, *([latest] if latest else [])]
-    return next((run for run in [*recent, *progress] if run in progress and _has_work(progress[run])), None)
+    ordered = dict.fromkeys([*claimed, *([latest] if latest else []), *progress])
+    return [run for run in ordered if run in progress and _has_work(progress[run])]
 
 
 def _has_work(counts: Progress) -> bool:

@@ -9,19 +9,30 @@ from reviews.dashboard import own_work
 from reviews.http.request import Request
 from reviews.models import Run
 from reviews.queue import progress
-from reviews.views.runs.landing import run_to_review
+from reviews.views.runs.landing import runs_to_review
+
+# Of how many runs the records that are left for the reader are counted.
+_MAX_COUNTED = 5
 
 
 @require_safe
 def start(request: Request) -> HttpResponse:
-    """Redirect to the queue of the run that the home page offers, or to the home page if it offers none."""
+    """Redirect to the queue of the first run with records for the reader.
+
+    `after` is the key of a run to leave out. Without it, a run whose records all wait for others will do.
+    Redirect to the home page if there is no run.
+    """
     check(request.user, "review_evaluation")
-    runs = Run.objects.visible_to(request.user).filter(archived_at=None)
-    run = run_to_review(
-        own_work.unfinished_records(request.user, runs),
-        own_work.latest_run(request.user, runs),
+    reader, after = request.user, request.GET.get("after")
+    runs = Run.objects.visible_to(reader).filter(archived_at=None)
+    found = runs_to_review(
+        own_work.unfinished_records(reader, runs),
+        own_work.latest_run(reader, runs),
         dict(progress.all_progress(runs)),
     )
+    others = [run for run in found if str(run.pk) != after][:_MAX_COUNTED]
+    left = (run for run in others if progress.reviewer_progress(run=run, reviewer=reader).left)
+    run = next(left, None if after else next(iter(others), None))
     return redirect("review", run.pk) if run else redirect("runs")
 
 

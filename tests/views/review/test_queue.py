@@ -1,6 +1,7 @@
 """Claims, releases and skips on the review screen, and the page of the queue."""
 
 import datetime as dt
+import re
 
 import pytest
 from django.test import Client
@@ -150,7 +151,8 @@ class TestQueue:
     @pytest.mark.slow
     def test_queue_page_leads_to_the_next_run_at_the_end(self, as_ana: Client, record: Evaluation) -> None:
         done = RunFactory.create(name="Done")
-        assert "Next run" in text(as_ana.get(url("review", done)))
+        page = text(as_ana.get(url("review", done)))
+        assert f'href="{reverse("start")}?after={done.pk}" data-start' in page
         assert "Next run" not in text(as_ana.get(url("review", record.run)))
         assert as_ana.get(reverse("start"))["Location"] == url("review", record.run)
 
@@ -159,9 +161,27 @@ class TestQueue:
         as_ana.post(url("skip", claimed))
         page = text(as_ana.get(url("review", claimed.run)))
         assert "1 skipped by you" in page
-        assert "Review skipped records" in page
-        assert "Next run" not in page
+        assert re.search(r'data-start aria-keyshortcuts="Z">Review skipped records', page)
+        assert f'href="{reverse("start")}?after={claimed.run_id}">Next run</a>' in page
+        assert as_ana.get(reverse("start"))["Location"] == url("review", claimed.run)
         assert as_ana.post(url("unskip-all", claimed.run))["Location"] == url("evaluation", claimed)
+
+    @pytest.mark.slow
+    def test_next_run_has_records_for_the_reader(
+        self, as_ana: Client, as_bo: Client, claimed: Evaluation
+    ) -> None:
+        ahead = EvaluationFactory.create(run=RunFactory.create(name="Ahead"))
+        Run.objects.filter(pk=ahead.run_id).update(created_at=claimed.run.created_at + dt.timedelta(days=1))
+        waits, left = url("review", claimed.run), url("review", ahead.run)
+        assert "Next run" in text(as_bo.get(waits))
+        assert as_bo.get(reverse("start"), {"after": claimed.run_id})["Location"] == left
+        # A run with records for others only will do, unless the reader leaves it.
+        assert as_bo.post(url("claim-next", ahead.run)).status_code == 303
+        claims.skip(evaluation_id=ahead.pk, reviewer=User.objects.get(username="bo"))
+        assert as_bo.get(reverse("start"))["Location"] in {waits, left}
+        assert as_bo.get(reverse("start"), {"after": ahead.run_id})["Location"] == reverse("runs")
+        # A run with records for the reader comes before the one of their latest decision.
+        assert as_ana.get(reverse("start"))["Location"] == waits
 
     @pytest.mark.slow
     def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, claimed: Evaluation) -> None:
