@@ -49,7 +49,8 @@ def groups(cells, ratings, depth=0):
     parts = defaultdict(list)
     for cell, record in cells:
         parts[record[PATH[depth]]].append((cell, record))
-    parts = sorted(parts.values(), key=lambda part: rated(part, ratings))
+    named = sorted(parts.items(), key=lambda part: (rated(part[1], ratings), str(part[0] or "")))
+    parts = [part for _, part in named]
     pooled = []
     # Flagged records never represent unflagged ones.
     while depth and parts and min(rated(one, ratings) for one in (parts[0], pooled) if one) < ENOUGH:

@@ -22,7 +22,7 @@ def group_cells(paths: Sequence[tuple[str, ...]], sizes: IntArray, ratings: IntA
     """
     group = np.full(len(paths), UNCOVERED)
     filled = [cell for cell in range(len(paths)) if sizes[cell] > 0 or ratings[cell] > 0]
-    covered = [cells for cells in _parts(paths, filled, 0) if ratings[cells].sum()]
+    covered = [cells for cells in _parts(paths, filled, 0).values() if ratings[cells].sum()]
     groups = (cells for part in covered for cells in _groups(paths, ratings, part, 1))
     # In the order of their cells, so that more ratings alone do not change the numbers.
     for number, cells in enumerate(sorted(groups, key=min)):
@@ -38,7 +38,10 @@ def _groups(
     if depth == len(paths[cells[0]]):
         yield cells
         return
-    parts = sorted(_parts(paths, cells, depth), key=lambda part: int(ratings[part].sum()))
+    # Names decide between equal numbers, so that the groups do not depend on the order of the cells.
+    named = _parts(paths, cells, depth)
+    order = sorted(named, key=lambda name: (int(ratings[named[name]].sum()), name))
+    parts = [named[name] for name in order]
     pooled: list[int] = []
     while parts and (ratings[parts[0]].sum() < ENOUGH or (pooled and ratings[pooled].sum() < ENOUGH)):
         pooled += parts.pop(0)
@@ -48,9 +51,9 @@ def _groups(
         yield from _groups(paths, ratings, part, depth + 1)
 
 
-def _parts(paths: Sequence[tuple[str, ...]], cells: Sequence[int], depth: int) -> list[list[int]]:
-    """Split cells by the name at a depth."""
+def _parts(paths: Sequence[tuple[str, ...]], cells: Sequence[int], depth: int) -> dict[str, list[int]]:
+    """Return the cells by their name at a depth."""
     parts: dict[str, list[int]] = defaultdict(list)
     for cell in cells:
         parts[paths[cell][depth] if paths[cell] else ""].append(cell)
-    return list(parts.values())
+    return parts
