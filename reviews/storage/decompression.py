@@ -89,7 +89,8 @@ def _decompressed(codec: _Codec, compressed: Iterable[bytes]) -> Iterator[bytes]
                 yield frame.decompress(rest)
                 rest = frame.unused_data
         except codec.error as error:
-            reason = f"The file is damaged: its {codec.name} data cannot be read from byte {taken:,} on."
+            place = taken + len(sip) - len(rest)
+            reason = f"The file is damaged: its {codec.name} data cannot be read from byte {place:,} on."
             raise ImportRefused(reason) from error
         taken += len(sip)
     if not frame.eof:
