@@ -40,7 +40,8 @@ DEFINITIONS = {
     "advantage": "How often the judge agrees with the reviewers at least as well as one of them. Compare "
     "judges by this figure.\n\n"
     "The average probability that the judge is at least as close to the other reviewers as the reviewer whom "
-    "it replaces (Calderon, Reichart & Dror 2025).",
+    f"it replaces (Calderon, Reichart & Dror 2025), over the reviewers with {FEWEST_RECORDS} records or "
+    "more. Compare judges only if these are the same reviewers.",
     "judge_closer": "How often the judge does at least as well as this reviewer. Both do if they are equally "
     "close to the others.\n\n"
     "The share of records on which the judge's score equals those of at least as many other reviewers as "
