@@ -41,6 +41,11 @@ def test_lead_adjudicates_disagreeing_reviews(
     beside = page.get_by_role("row", name="Depth differs")
     expect(beside).to_contain_text("It ends with")
     expect(beside.locator(".katex")).to_have_count(1)
+    reason = page.get_by_label("Reason nobody can judge it").bounding_box()
+    close = page.get_by_role("button", name="Close without scores").bounding_box()
+    assert reason
+    assert close
+    assert reason["y"] < close["y"] + close["height"] / 2 < reason["y"] + reason["height"]
     label(page, "1 score missing")
     press(page, "Shift+Digit2")
     label(page, "Submit decision")  # ana agreed with the judge
