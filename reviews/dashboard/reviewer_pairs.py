@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from reviews.dashboard.selection import WorkSelection, selected_rows
 from reviews.models import Run, User
-from reviews.records.scores import is_alike, read_score
+from reviews.records.scores import read_score
 from reviews.records.status import QUEUE_STATUSES
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics.score_categories import MOST_SCORES, ScoreCategories
@@ -97,9 +97,7 @@ class _Comparison:
         }
 
     def is_same(self, run: int, criterion: str, one: str, other: str) -> bool:
-        categories, scores = self._categories[run, criterion], [read_score(one), read_score(other)]
-        first, second = map(categories.place, scores)
-        return is_alike(*scores) if first is None else first == second
+        return self._categories[run, criterion].is_same(read_score(one), read_score(other))
 
 
 def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:

@@ -9,19 +9,22 @@ from dataclasses import dataclass, field, replace
 from cognireview.types import report_parts
 from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import CriterionMissRate
+from reviews.judge.accuracy_figures import parts_sentence_of
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
-from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
-from reviews.judge.ratings import NO_RATINGS, load_ratings
+from reviews.judge.rated_run import WHY_NO_VERDICT, RatedRun, VerdictsByFlag, combine
+from reviews.judge.ratings import NO_RATINGS, Ratings, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
-from reviews.records.scores import is_alike, is_score
+from reviews.records.scores import is_score
 from reviews.records.wording import counted
+from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import clusters
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import scale, undefined
+from reviews.statistics.score_categories import ScoreCategories
 
 DEFINITIONS = {
     "miss_rate": "How many of the unflagged records have a wrong verdict that nobody would look at. It says "
@@ -91,6 +94,8 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     else:
         figures = (undefined(_NO_VERDICTS),) * 3
     miss_rate, flagged_error_rate, flag_recall = figures
+    of_criteria = {name: found for name, found in by_criterion.items() if name is not None}
+    scales = _scales(scope, of_criteria)
     total = int(unflagged.sizes.sum())
     found = MissedErrors(
         share=scope.run.sample_share,
@@ -102,7 +107,7 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
         flag_recall=flag_recall,
         missed=scale(miss_rate, total),
         criteria=_by_criterion(
-            {name: combine(found, records) for name, found in by_criterion.items() if name is not None}
+            {name: combine(found, records) for name, found in of_criteria.items()}, scales
         ),
         sentences=[],
         verdicts=verdicts,
@@ -111,7 +116,8 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     others = counted(total, "unflagged record") + (" with a verdict" if of_all > total else "")
     undecided = rated.judged.ratings.count(lambda kind: not kind.cell.is_flagged and not kind.human)
     sentences = _sentences(found, others, undecided)
-    return replace(found, sentences=[*sentences, *filter(None, [records.sentence])])
+    in_parts = parts_sentence_of(one.criterion for one in found.criteria if scales[one.criterion].has_parts)
+    return replace(found, sentences=[*sentences, *filter(None, [records.sentence, in_parts])])
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
@@ -166,18 +172,31 @@ def _flag_figures(
     return missed, caught, recall
 
 
-def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
+def _scales(scope: JudgeScope, found: Mapping[str, Ratings]) -> dict[str, ScoreCategories]:
+    """Return the scores of each criterion as categories, as in the figures of its accuracy."""
+    rubric = run_rubric(scope.run)
+    return {name: ScoreCategories.from_ratings(rubric, name, one.kinds) for name, one in found.items()}
+
+
+def _by_criterion(
+    found: Mapping[str, RatedRun], scales: Mapping[str, ScoreCategories]
+) -> list[CriterionMissRate]:
     """Return the miss rate of each criterion, highest first."""
     rates = []
     for criterion, rated in found.items():
         unflagged = rated.only(lambda cell: not cell.is_flagged)
         if unflagged.ratings.count(lambda kind: is_score(kind.judge)):
-            totals = unflagged.totals(
-                lambda kind: is_score(kind.judge) and not is_alike(kind.judge, kind.human),
-                lambda kind: is_score(kind.judge),
-            )
-            rates.append(CriterionMissRate(criterion, clusters.ratio(totals, 0, 1)))
+            rates.append(CriterionMissRate(criterion, _miss_rate(unflagged, scales[criterion])))
     return sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
+
+
+def _miss_rate(unflagged: RatedRun, scale: ScoreCategories) -> Estimate:
+    """Return how often the judge's score of a criterion is wrong."""
+    totals = unflagged.totals(
+        lambda kind: is_score(kind.judge) and not scale.is_same(kind.judge, kind.human),
+        lambda kind: is_score(kind.judge),
+    )
+    return clusters.ratio(totals, 0, 1)
 
 
 def _sentences(found: MissedErrors, others: str, undecided: int) -> Iterator[str]:
@@ -196,8 +215,8 @@ def _sentences(found: MissedErrors, others: str, undecided: int) -> Iterator[str
         yield f"{counted(found.ratings, 'blind rating')} of sampled records {verb} {others}."
     elif undecided:
         yield (
-            f"None of {others} has a blind rating with a verdict, so their error rate is unknown. Scores "
-            f"make no verdict if a scale has no “Pass from”, or if one of them is not on its scale."
+            f"None of {others} has a blind rating with a verdict, so their error rate is unknown. "
+            f"{WHY_NO_VERDICT}"
         )
     elif found.share:
         yield f"None of {others} has a blind rating yet. Their error rate is unknown."

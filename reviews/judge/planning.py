@@ -18,7 +18,7 @@ from cognireview.types.runs import Aim, PlannedPart, ReviewPlan
 from reviews.database.statements import fetch_all
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.loading import why_not_counted
-from reviews.judge.rated_run import RatedRun, combine
+from reviews.judge.rated_run import WHY_NO_VERDICT, RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings, load_verdicts
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Evaluation, RecordDay, Run, RunCount
@@ -149,6 +149,9 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
     found = combine(load_ratings(scope), records).only(lambda cell: bool(cell.verdict))
     if not found.records.cells:
         unknown = records.sentence or "No record has a verdict by the judge."
+        return JudgePlan(scope, target, aim, unknown=unknown)
+    if len(found.ratings) and not found.ratings.count(attrgetter("is_rated")):
+        unknown = f"No blind review has a verdict by the reviewer, so more do not help. {WHY_NO_VERDICT}"
         return JudgePlan(scope, target, aim, unknown=unknown)
     cells = found.records.cells
     reviewed = _reviewed(scope, cells) + _shown(scope, cells)

@@ -20,6 +20,11 @@ from reviews.statistics.extrapolation import Extrapolation, Sample, cluster_tota
 from reviews.statistics.score_categories import ScoreCategories
 from reviews.statistics.totals import ClusterTotals
 
+#: Why ratings of criteria may come without a verdict.
+WHY_NO_VERDICT = (
+    "Scores make no verdict if a scale has no “Pass from”, or if one of them is not on its scale."
+)
+
 
 class VerdictsByFlag(NamedTuple):
     """The pairs of verdicts of flagged and of unflagged records, judge x human.

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from reviews.records.rubric import Rubric
 from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
-from reviews.records.scores import Score, format_score, is_score, likeness
+from reviews.records.scores import Score, format_score, is_alike, is_score, likeness
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
@@ -99,6 +99,11 @@ class ScoreCategories:
     def has_parts(self) -> bool:
         """Whether the categories are parts of a range of numbers."""
         return bool(self.categories) and self.categories[0].is_part
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """Return whether two scores are in the same category, or alike without one."""
+        first, second = self.place(one), self.place(other)
+        return is_alike(one, other) if first is None and second is None else first == second
 
     def place(self, score: Any) -> int | None:
         """Return the index of a score's category, or None for a value without one."""

@@ -12,10 +12,12 @@ from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.records.scales import RangeScale
 from reviews.statistics.intervals import complement
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
+from tests.support.rubrics import rubric_data
 from tests.support.work import lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -129,6 +131,21 @@ class TestCriterionMissRates:
         rated(stratum(run, {"Pass": 10}), ana, '"Yes"', '"No"', 9, criterion="Rigor", verdict="Pass")
         found = {one.criterion: (one.miss_rate.value, one.miss_rate.n) for one in missed(run).criteria}
         assert found == {"Clarity": (1, 1), "Rigor": (0.3, 10), "Grade": (0, 2)}
+
+    def test_criterion_miss_rates_compare_many_numbers_as_fifths_of_their_range(
+        self, run: Run, ana: User
+    ) -> None:
+        run.rubric = rubric_data("Depth", scale=RangeScale(0, 1, is_integer=False))
+        run.save()
+        others = stratum(run, {"Pass": 100}, is_flagged=False)
+        for number in range(20):
+            rated(
+                others, ana, f"{number / 20}", f"{number / 20 + 0.01}", 1, criterion="Depth", verdict="Pass"
+            )
+        rated(others, ana, "0.1", "0.9", 5, criterion="Depth", verdict="Pass")
+        found = missed(run)
+        assert [(one.miss_rate.value, one.miss_rate.n) for one in found.criteria] == [(5 / 25, 25)]
+        assert found.sentences[-1].startswith("Depth: scores count as equal if they are in the same fifth")
 
     def test_single_rating_counts_as_one_independent_rating(self, run: Run, ana: User) -> None:
         rated(stratum(run, {"Pass": 5}, is_flagged=False), ana, "Pass", "Fail", 1)

@@ -126,6 +126,14 @@ class TestPlan:
         assert (part(found, "run").ratings, found.more) == (20, 20)
         assert "with all 20 other records" in found.sentences[0]
 
+    def test_reviews_without_a_verdict_are_not_planned(self, run: Run, ana: User) -> None:
+        rated(stratum(run, {"Pass": 100}), ana, "Pass", None, 12)
+        found = plan_reviews(JudgeScope(run), 0.05)
+        assert found.more == 0
+        assert found.sentences[0].startswith(
+            "No blind review has a verdict by the reviewer, so more do not help."
+        )
+
     def test_records_that_a_file_decides_cannot_be_planned(self) -> None:
         """Two of three flagged records are decided in the file. The verdict of one follows from scores."""
         done = {"human_review_status": "Completed"}
