@@ -104,6 +104,14 @@ class _Interpreter(TreeInterpreter):
             self._budget.spend(1, len(value))
         return value
 
+    def visit_comparator(self, node: Any, value: Any) -> Any:
+        try:
+            return super().visit_comparator(node, value)
+        except TypeError as error:
+            if "between instances" not in str(error):
+                raise  # from within one of the two sides
+            raise ExpressionError("compares a text with a number, which have no order") from None
+
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         name = _CALLS.get(node["value"])
         return self._outside.get(name) if name else super().visit_function_expression(node, value)

@@ -89,3 +89,9 @@ class TestStaticLimits:
         with pytest.raises(LineError) as caught:
             translate(LINE, Limits(), mapping.parse_mapping(toml))
         assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize("expression", ["text > `5`", "numbers[?@ < 'a']"])
+def test_comparison_of_a_text_with_a_number_is_named(expression: str) -> None:
+    with pytest.raises(ExpressionError, match=r"^compares a text with a number, which have no order$"):
+        expressions.value(expression, DATA, ExpressionBudget(len(LINE), Limits().line_bytes))
