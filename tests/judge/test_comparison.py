@@ -12,6 +12,9 @@ from reviews.judge.comparison import judged_records, matches
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
+from reviews.records.scales import RangeScale
+from reviews.records.status import COMPLETED
+from reviews.records.verdict import VerdictRule
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import comparison_cards
 from tests.support.compared_runs import CASES, RatedOnce, rate_first, run_of
@@ -21,6 +24,7 @@ from tests.support.gold import CLARITY, judged, rate
 from tests.support.lines import file_of, import_data, line
 from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
+from tests.support.work import lock_in_many
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +139,27 @@ def test_records_without_a_task_are_matched_by_their_ids(first: Run, second: Run
         "second": 1,
         "neither": 0,
     }
+
+
+def test_many_numbers_of_a_criterion_are_compared_as_fifths_of_their_range(
+    first: Run, second: Run, ana: User
+) -> None:
+    scale, rule = RangeScale(0, 1, is_integer=False), VerdictRule("mean", pass_from=0.5)
+    Run.objects.update(rubric=rubric_data(CLARITY, scale=scale, rule=rule))
+    for run in (first, second):
+        run.refresh_from_db()
+    for number in range(20):
+        score, tasks = number / 20, [str(number)]
+        records = [
+            judged(run, ["Pass"], tasks=tasks, parsed_rubric_scores={CLARITY: {"score": given}})
+            for run, given in ((first, score), (second, 1 - score))
+        ]
+        lock_in_many(records[0], ana, [{CLARITY: score + 0.01}])
+    Evaluation.objects.update(human_review_status=COMPLETED)
+    [clarity] = compare_runs(first, JudgeScope(second)).criteria
+    assert clarity.first_accuracy.value == 1
+    assert clarity.second_accuracy.value is not None
+    assert clarity.second_accuracy.value < 0.4
 
 
 def test_other_answers_tasks_and_models_are_not_the_same_response(first: Run, second: Run, ana: User) -> None:

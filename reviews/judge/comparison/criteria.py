@@ -16,6 +16,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import paired
 from reviews.statistics.intervals import holm
 from reviews.statistics.paired import PairedRatings
+from reviews.statistics.score_categories import ScoreCategories
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray
 
@@ -35,17 +36,17 @@ def compare_criteria(
     `hidden` says which responses have a record that somebody may still score blind. They are left out if a
     figure could reveal a score.
     """
-    codes = _Codes()
+    codes, rubric = _Codes(), run_rubric(scopes[1].run)
     rated = _load_ratings(scopes, codes)
     judged = _load_scores(found, codes)
     both = rated.keys() & judged.keys()
-    in_order = dict.fromkeys(
-        [*run_rubric(scopes[1].run).names, *run_rubric(scopes[0].run).names, *sorted(both)]
-    )
+    in_order = dict.fromkeys([*rubric.names, *run_rubric(scopes[0].run).names, *sorted(both)])
     names = [name for name in in_order if name in both]
     compared = []
     for name in names:
-        ratings = _with_right(found.rated_by(rated[name]), judged[name])
+        used = np.union1d(rated[name].human, judged[name][1])
+        groups = codes.groups(ScoreCategories.from_scores(rubric, name, codes.scores(used)))
+        ratings = _with_right(found.rated_by(rated[name]), judged[name], groups)
         if _would_reveal(ratings, hidden):
             shown: BoolArray = ~hidden[ratings.response]
             ratings = ratings.only(shown)
@@ -62,6 +63,16 @@ class _Codes(dict[Any, int]):
     def code_of(self, text: str | None) -> int:
         score = read_score(text)
         return self.setdefault(likeness(score), len(self)) if is_score(score) else -1
+
+    def scores(self, numbers: IntArray) -> list[Any]:
+        known = [score for _, score in self]
+        return [known[number] for number in numbers.tolist()]
+
+    def groups(self, categories: ScoreCategories) -> IntArray:
+        """Return a number for each score, which is equal for scores of one category."""
+        places = [categories.place(score) for _, score in self]
+        groups = [number if place is None else len(self) + place for number, place in enumerate(places)]
+        return np.array(groups, dtype=np.int64)
 
 
 #: Of a criterion: the keys of records, sorted, and the numbers of their scores.
@@ -101,8 +112,8 @@ def _sorted(numbered: list[tuple[int, list[int]]]) -> _Scores:
     return record[order], number[order]
 
 
-def _with_right(found: Matches, scores: _Scores) -> PairedRatings:
-    """Return the ratings with the share of each judge's records whose score is right.
+def _with_right(found: Matches, scores: _Scores, groups: IntArray) -> PairedRatings:
+    """Return the ratings with the share of each judge's records whose score is right: of the same group.
 
     Ratings are left out if no record of a judge has a score.
     """
@@ -113,7 +124,7 @@ def _with_right(found: Matches, scores: _Scores) -> PairedRatings:
         keys = found.sides[side].record[places]
         at = np.minimum(np.searchsorted(record, keys), len(record) - 1)
         has_score = record[at] == keys
-        is_right = has_score & (number[at] == human[pairs.rating])
+        is_right = has_score & (groups[number[at]] == groups[human[pairs.rating]])
         right[:, side] = np.bincount(pairs.rating, is_right, minlength=len(human))
         scored[:, side] = np.bincount(pairs.rating, has_score, minlength=len(human))
     kept: BoolArray = np.all(scored > 0, axis=1)
