@@ -185,14 +185,17 @@ def run_in(context: Variables) -> Run | None:
 
 
 def breadcrumb(name: str, context: Variables, *, above: str = "", link: str = "") -> list[Crumb]:
-    """Return the pages from the top to the page with a name; empty if nothing is above it.
+    """Return the pages from the top to the page with a name; empty if it has no title, or nothing above it.
 
-    Pages whose subject is missing are left out. `above` replaces the page above, and `link` its URL.
+    Pages above whose subject is missing are left out. `above` replaces the page above, and `link` its URL.
     """
     place = PLACES.get(name)
     if place is None:
         return []
-    crumbs = [Crumb(_title(place, _subject(place, context)), "")]
+    title = _title(place, _subject(place, context))
+    if not title:
+        return []  # the page of an unknown subject
+    crumbs = [Crumb(title, "")]
     parent = above or place.parent
     while parent:
         place = PLACES[parent]

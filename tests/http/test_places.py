@@ -55,7 +55,11 @@ def test_breadcrumb_names_the_pages_above_and_the_current_one() -> None:
 
 @pytest.mark.django_db
 def test_breadcrumb_leaves_out_a_missing_run() -> None:
-    assert places.breadcrumb("import", {"source": None})[0].title == "Runs"
+    assert places.breadcrumb("conflicts", {"run": None})[0].title == "Runs"
+
+
+def test_page_of_an_unknown_subject_has_no_breadcrumb() -> None:
+    assert places.breadcrumb("import", {"source": None}) == []
 
 
 def test_top_level_page_has_no_breadcrumb() -> None:
