@@ -68,7 +68,12 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     if "tokens" in sent.scopes:
         raise Denied("Tokens that create tokens are created in the browser or by manage.py create_token.")
     made = api_tokens.create(
-        person=request.user, actor=request.user, until=request.auth.expires_at, **sent.dict()
+        person=request.user,
+        actor=request.user,
+        name=sent.name,
+        scopes=sent.scopes,
+        days=sent.days,
+        until=request.auth.expires_at,
     )
     return {**members(people.Token, made.token), "text": made.text}
 
