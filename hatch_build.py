@@ -33,7 +33,7 @@ FILES_OF_TESTS = {
     "axe-core/LICENSE": "axe-core/LICENSE",
 }
 _NEEDS_NPM = """\
-npm could not install the front-end packages. It needs https://registry.npmjs.org. If a proxy re-encrypts
+npm could not install the front-end packages. It must reach its registry. If a proxy re-encrypts
 connections, set NODE_EXTRA_CA_CERTS to the file of its certificates. npm reported:
 """
 
