@@ -11,7 +11,7 @@ from reviews.models import Run
 from reviews.queue import progress
 from reviews.views.runs.landing import runs_to_review
 
-# Of how many runs the records that are left for the reader are counted.
+# The most runs whose remaining records are counted for the reader.
 _MAX_COUNTED = 5
 
 
