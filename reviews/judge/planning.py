@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Sum
 
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Basis, Estimate, Part
@@ -21,8 +20,7 @@ from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import WHY_NO_VERDICT, RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings, load_verdicts
 from reviews.judge.scope import NO_MODEL, JudgeScope
-from reviews.models import Evaluation, RecordDay, Run, RunCount
-from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
+from reviews.models import Run
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.search.facets import VERDICT_ORDER
@@ -51,13 +49,23 @@ USUAL_TARGET = 0.05
 NARROWEST, WIDEST = 0.005, 0.5
 _NO_REVIEW = "No blind review with a verdict yet."
 # Records without a rating that nobody can score blind any more, by cell: a file decides them, a lead closed
-# them, or they returned to the queue after they were shown. The index has verdicts that follow from scores.
+# them, or they returned to the queue after they were shown. The indexes evaluation_closed and review_unrated
+# have the few candidates. Verdicts that follow from scores are in the facets.
 _SHOWN = """
+    WITH candidate AS (
+        SELECT id FROM evaluation
+        WHERE run_id = %(run)s AND (needs_human_review OR is_sampled) AND (
+            human_review_status IN ('Needs Review', 'Pending') AND was_shown
+            OR human_review_status NOT IN ('Needs Review', 'Pending') AND review_id IS NULL
+        )
+        UNION
+        SELECT evaluation_id FROM review WHERE run_id = %(run)s AND (judged IS NULL OR stratum_id IS NULL)
+    )
     SELECT needs_human_review, coalesce(aggregated_score, (%(verdicts)s::text[])[verdict_order + 1]),
            judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''), count(*)
     FROM evaluation LEFT JOIN evaluation_facets ON evaluation_facets.evaluation_id = evaluation.id
-    WHERE evaluation.run_id = %(run)s AND (needs_human_review OR is_sampled)
-      AND (was_shown OR review_id IS NOT NULL OR human_review_status <> ALL(%(queue)s))
+    WHERE evaluation.id = ANY (ARRAY(SELECT id FROM candidate)) AND (needs_human_review OR is_sampled)
+      AND (was_shown OR human_review_status NOT IN ('Needs Review', 'Pending'))
       AND NOT EXISTS (SELECT FROM rating WHERE rating.evaluation_id = evaluation.id)
     GROUP BY 1, 2, 3, 4, 5
 """
@@ -291,32 +299,13 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
 def _shown(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
     """Count the records of each cell that nobody can score blind any more, without those of `_reviewed`."""
     shown = np.zeros(len(cells))
-    if not _has_shown_records(scope.run):
-        return shown
     place = {cell: at for at, cell in enumerate(cells)}
-    values = {"run": scope.run.pk, "queue": [*QUEUE_STATUSES], "verdicts": [*VERDICT_ORDER]}
+    values = {"run": scope.run.pk, "verdicts": [*VERDICT_ORDER]}
     for is_flagged, verdict, judge, template, model, records in fetch_all(_SHOWN, values):
         cell = Cell(is_flagged=is_flagged, verdict=verdict or "", judge=judge, template=template, model=model)
         if cell in place:
             shown[place[cell]] = records
     return shown
-
-
-def _has_shown_records(run: Run) -> bool:
-    """Return from counts whether the records of `_SHOWN` have to be looked for.
-
-    None has returned to the queue if nobody has seen those in the queue. Then each done record has a review
-    of this site if there are as many.
-    """
-    counts = RunCount.objects.filter(run=run).values_list("status").annotate(Sum("evaluations"))
-    counted = dict(counts.order_by())
-    waiting = sum(counted.get(status, 0) for status in QUEUE_STATUSES)
-    done = sum(counted.values()) - waiting - counted.get(NOT_REQUIRED, 0)
-    reviewed = RecordDay.objects.filter(run=run).aggregate(sum=Sum("records"))["sum"] or 0
-    unseen = Evaluation.objects.filter(
-        run=run, human_review_status__in=QUEUE_STATUSES, review=None, was_shown=False
-    )
-    return bool(done > reviewed or waiting > unseen.count())
 
 
 def _plan_cells(found: RatedRun, reviewed: FloatArray | None) -> PlanCells:

@@ -3472,6 +3472,26 @@ class Migration(migrations.Migration):
                 name="evaluation_decided_or_moved",
             ),
         ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
+                condition=models.Q(
+                    models.Q(("needs_human_review", True), ("is_sampled", True), _connector="OR"),
+                    models.Q(
+                        models.Q(
+                            ("human_review_status__in", ("Needs Review", "Pending")), ("was_shown", True)
+                        ),
+                        models.Q(
+                            models.Q(("human_review_status__in", ("Needs Review", "Pending")), _negated=True),
+                            ("review", None),
+                        ),
+                        _connector="OR",
+                    ),
+                ),
+                fields=["run"],
+                name="evaluation_closed",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="evaluation",
             constraint=models.UniqueConstraint(
@@ -3649,6 +3669,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("blind_scores__isnull", False), ("origin", "reviewer")),
                 fields=["reviewer", "id"],
                 name="review_blind",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="review",
+            index=models.Index(
+                condition=models.Q(("judged__isnull", True), ("stratum", None), _connector="OR"),
+                fields=["run", "evaluation"],
+                name="review_unrated",
             ),
         ),
         migrations.AddConstraint(

@@ -164,6 +164,11 @@ class Review(QuicklyLoaded):
                 name="review_blind",
                 condition=models.Q(origin="reviewer", blind_scores__isnull=False),
             ),
+            models.Index(
+                fields=["run", "evaluation"],
+                name="review_unrated",
+                condition=models.Q(judged__isnull=True) | models.Q(stratum=None),
+            ),
         ]
 
     def __str__(self) -> str:

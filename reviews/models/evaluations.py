@@ -85,6 +85,14 @@ def _index_where_set(column: str, *columns: str, name: str) -> models.Index:
     return models.Index(*columns, name=name, condition=models.Q(**{f"{column}__isnull": False}))
 
 
+#: Records that nobody can score blind any more, and that are not decided here: a file decides them, or they
+#: have returned to the queue.
+CLOSED_UNDECIDED = (models.Q(needs_human_review=True) | models.Q(is_sampled=True)) & (
+    models.Q(human_review_status__in=QUEUE_STATUSES, was_shown=True)
+    | (~models.Q(human_review_status__in=QUEUE_STATUSES) & models.Q(review=None))
+)
+
+
 class Evaluation(QuicklyLoaded):
     """One record: its 23 fields under their own names, and its line in a source file.
 
@@ -261,6 +269,7 @@ class Evaluation(QuicklyLoaded):
                 name="evaluation_decided_or_moved",
                 condition=models.Q(review__isnull=False) | ~models.Q(source_import=models.F("first_import")),
             ),
+            models.Index("run", name="evaluation_closed", condition=CLOSED_UNDECIDED),
         ]
 
     def __str__(self) -> str:

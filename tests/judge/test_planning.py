@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from cognireview.types.runs import PlannedPart
+from reviews.database.statements import execute
 from reviews.judge.planning import JudgePlan, plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, User
@@ -12,6 +13,7 @@ from reviews.records.status import NOT_REQUIRED
 from reviews.review import decisions
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.plans import rows_read_by
 from tests.support.population import count_records, rated, stratum
 from tests.support.work import decide
 
@@ -161,6 +163,23 @@ class TestPlan:
         reopened = Evaluation.objects.get(evaluation_id="b")
         decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
         assert plan_reviews(JudgeScope(run), 0.05).more == 2
+
+    def test_record_that_a_lead_closed_cannot_be_planned(self, lea: User) -> None:
+        flagged = {"needs_human_review": True, "aggregated_score": "Pass"}
+        run = import_data(file_of(*(line(name, **flagged) for name in "abc"))).target_run
+        closed = Evaluation.objects.get(evaluation_id="a")
+        decisions.close(evaluation_id=closed.pk, actor=lea, comments="Nobody can judge it.")
+        assert plan_reviews(JudgeScope(run), 0.05).more == 2
+
+    def test_search_for_shown_records_reads_no_other_ones(self, ana: User, lea: User) -> None:
+        run = import_data(file_of(*(line(f"e{number}", needs_human_review=True) for number in range(200))))
+        for shown in Evaluation.objects.all()[:3]:
+            decide(shown, ana)
+        decisions.reopen(evaluation_id=shown.pk, actor=lea, reason="Look again.")
+        execute("ANALYZE evaluation, review")
+        sent = rows_read_by(lambda: plan_reviews(JudgeScope(run.target_run), 0.05))
+        assert 1 <= sent["evaluation"] <= 8
+        assert 1 <= sent["review"] <= 3
 
     def test_decided_records_count_in_the_cell_of_the_verdict_that_follows_from_their_scores(self) -> None:
         def scored(name: str, score: str, **more: str) -> bytes:
