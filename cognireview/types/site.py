@@ -46,10 +46,22 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Backup:
+    """A backup that was written."""
+
+    at: dt.datetime
+    target: str
+    """Its path, or - for standard output."""
+    size: int
+
+
+@dataclass(frozen=True)
 class System:
     """The state of the site. Sizes are in bytes."""
 
     version: str
+    is_ok: bool
+    """Whether all checks are in order."""
     database: str
     database_size: int
     parts: dict[str, int]
@@ -61,6 +73,8 @@ class System:
     jobs: dict[str, int]
     """The number of queued, running and failed jobs."""
     checks: list[Check]
+    backup: Backup | None
+    """The last one, if any."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Invitations and password links are in `one_time_links`, sessions in `sessions`.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,8 +19,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from cognireview.types.encoding import members
+from cognireview.types.people import Person
 from reviews.accounts import api_tokens, sessions
-from reviews.accounts.permissions import ROLES, role_of
+from reviews.accounts.permissions import ROLES, loaded_role, role_of
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
@@ -89,6 +91,20 @@ def last_activity(people: Iterable[User]) -> dict[int, Activity]:
         "last_login",
     )
     return {pk: Activity(*times) for pk, *times in rows}
+
+
+def describe(people: Sequence[User]) -> list[dict[str, Any]]:
+    """Return accounts as JSON, for the API and commands."""
+    activity = last_activity(people)
+    return [
+        members(
+            Person,
+            person,
+            role=loaded_role(person),
+            last_active_at=latest[1].isoformat() if (latest := activity[person.pk].latest) else None,
+        )
+        for person in people
+    ]
 
 
 def find_faults(*, username: str | None = None, password: str | None = None) -> list[tuple[str, str]]:

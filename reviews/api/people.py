@@ -13,7 +13,7 @@ from ninja import Field, Router
 
 from cognireview.types import leading, operations
 from cognireview.types.encoding import members
-from cognireview.types.people import Invitation, Person, Role
+from cognireview.types.people import Invitation, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, parse_invitees
 from reviews.accounts.permissions import ROLES, Denied, loaded_role, people_with_role
@@ -65,13 +65,13 @@ def list_people(
     found = people.find_people(q.replace("\0", ""), role, is_active=_STATES[state])
     rows = found.filter(username__gt=after.replace("\0", "")) if after else found
     page = split_page(rows[: limit + 1], limit, lambda person: person.username)
-    return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
+    return {"people": people.describe(page.rows), "next": link_next(request, response, page.next_after)}
 
 
 @operation(router, operations.PERSON, scope="manage", permission="manage_people")
 def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Return an account. Admins only."""
-    return _shapes([_find(username)])[0]
+    return people.describe([_find(username)])[0]
 
 
 @operation(router, operations.CHANGE_ROLE, scope="manage", permission="manage_people")
@@ -168,19 +168,6 @@ def _check_grant(request: ApiRequest, role: str) -> None:
     if missing := wanted - {"tokens"} - set(request.auth.scopes):
         named = ", ".join(scope for scope in api_tokens.SCOPES if scope in missing)
         raise Denied(f"A token can give a role only with its scopes. This one does not have: {named}.")
-
-
-def _shapes(found: list[Any]) -> list[dict[str, Any]]:
-    activity = people.last_activity(found)
-    return [
-        members(
-            Person,
-            person,
-            role=loaded_role(person),
-            last_active_at=latest[1] if (latest := activity[person.pk].latest) else None,
-        )
-        for person in found
-    ]
 
 
 def _new_invitation(new: one_time_links.NewLink) -> dict[str, Any]:

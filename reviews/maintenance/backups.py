@@ -2,6 +2,7 @@
 
 from django.db import transaction
 
+from cognireview.types import site
 from reviews.audit import events
 from reviews.models import Backup
 
@@ -14,5 +15,6 @@ def record_backup(*, target: str, size: int) -> Backup:
     return made
 
 
-def last_backup() -> Backup | None:
-    return Backup.objects.order_by("-pk").first()
+def last_backup() -> site.Backup | None:
+    made = Backup.objects.order_by("-pk").first()
+    return site.Backup(made.at, made.target, made.size) if made else None

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import shutil
-from dataclasses import dataclass
 from importlib.metadata import version
 
 from django.conf import settings
@@ -11,14 +10,13 @@ from django.db.migrations.recorder import MigrationRecorder
 from cognireview.environment import PROGRAM
 from cognireview.operations import mail
 from cognireview.operations.disk_full import RESERVE
-from cognireview.types import site
-from cognireview.types.site import Check, Worker
+from cognireview.types.site import Backup, Check, System, Worker
 from reviews.database import replica
 from reviews.database.statements import fetch_all, fetch_value
 from reviews.http.health import not_ready_reason
 from reviews.maintenance import job_list
 from reviews.maintenance.backups import last_backup
-from reviews.models import Backup, Run
+from reviews.models import Run
 
 # A backup older than this is reported, and runs and a database older than this without one.
 BACKUP_DUE = dt.timedelta(days=7)
@@ -45,17 +43,6 @@ _WORKERS = """
 _JOBS = "SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1"
 
 
-@dataclass(frozen=True)
-class System(site.System):
-    """The state of the site."""
-
-    backup: Backup | None
-
-    @property
-    def is_ok(self) -> bool:
-        return all(check.is_ok for check in self.checks)
-
-
 def describe_system(now: dt.datetime) -> System:
     """Gather the state of the site. Raises `DatabaseError` if the database cannot be reached."""
     disk = shutil.disk_usage(settings.DATA_DIR)
@@ -64,8 +51,10 @@ def describe_system(now: dt.datetime) -> System:
     jobs = {name: counted.get(status, 0) for name, status in _STATUSES.items()}
     jobs["failed"] = job_list.new_failures()
     backup = last_backup()
+    checks = _checks(now, workers, jobs, backup, disk.free)
     return System(
         version=version("cognireview"),
+        is_ok=all(check.is_ok for check in checks),
         database=_database(),
         database_size=fetch_value("SELECT pg_database_size(current_database())"),
         parts={name: fetch_value(_SIZE, [list(tables)]) for name, tables in _TABLES.items()},
@@ -73,8 +62,8 @@ def describe_system(now: dt.datetime) -> System:
         disk_total=disk.total,
         workers=workers,
         jobs=jobs,
+        checks=checks,
         backup=backup,
-        checks=_checks(now, workers, jobs, backup, disk.free),
     )
 
 

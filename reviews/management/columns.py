@@ -1,19 +1,15 @@
 """Print rows as aligned columns of plain text, the same on a terminal and in a pipe."""
 
-import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 
 def columns(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[int] = ()
 ) -> Iterator[str]:
-    """Yield a line of titles and a line for each row; nothing without rows. `numbers` are aligned right.
-
-    Control characters become question marks, so that a name cannot move the cursor of a terminal.
-    """
+    """Yield a line of titles and a line for each row; nothing without rows. `numbers` are aligned right."""
     if not rows:
         return
-    lines = [[_printable(text) for text in line] for line in (titles, *rows)]
+    lines = [[printable(text) for text in line] for line in (titles, *rows)]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for line in lines:
         padded = (
@@ -23,5 +19,7 @@ def columns(
         yield "  ".join(padded).rstrip()
 
 
-def _printable(text: str) -> str:
-    return "".join("?" if unicodedata.category(char).startswith("C") else char for char in text)
+def printable(text: str) -> str:
+    """Replace control characters: names come from files, and a terminal would obey them."""
+    kept = text.replace("\u00a0", " ")
+    return "".join(character if character.isprintable() else "\ufffd" for character in kept)

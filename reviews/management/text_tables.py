@@ -11,6 +11,8 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
+from reviews.management.columns import printable
+
 _GAP = 2
 # A longer word, such as a path, may be broken after its separators.
 _LONGEST_WORD = 16
@@ -35,12 +37,6 @@ def heading(text: str) -> Text:
 def sentences(lines: Iterable[str]) -> Text:
     """Return sentences, each on its own line and only once."""
     return Text("\n".join(dict.fromkeys(map(printable, filter(None, lines)))))
-
-
-def printable(text: str) -> str:
-    """Replace control characters: names come from files, and a terminal would obey them."""
-    kept = text.replace("\u00a0", " ")
-    return "".join(character if character.isprintable() else "\ufffd" for character in kept)
 
 
 @dataclass(frozen=True)

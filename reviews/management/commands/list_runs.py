@@ -4,6 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from cognireview.types.encoding import members
+from cognireview.types.runs import RunDetails
 from reviews.management.columns import columns
 from reviews.models import Run
 from reviews.queue.progress import all_progress
@@ -20,16 +22,7 @@ class Command(BaseCommand):
         runs = Run.objects.filter(deletion_requested_at=None)
         found = all_progress(runs if archived else runs.filter(archived_at=None))
         if options["json"]:
-            rows = [
-                {
-                    "name": run.name,
-                    **progress._asdict(),
-                    "created_at": run.created_at.isoformat(),
-                    "archived": run.archived_at is not None,
-                    "restricted": run.is_restricted,
-                }
-                for run, progress in found
-            ]
+            rows = [members(RunDetails, run, **progress._asdict()) for run, progress in found]
             self.stdout.write(json.dumps(rows, ensure_ascii=False))
             return
         table = [

@@ -18,26 +18,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         found: list[Any] = list(people.find_people(role=options["role"]))
-        activity = people.last_activity(found)
         if options["json"]:
-            rows = [
-                {
-                    "username": person.username,
-                    "name": person.name,
-                    "email": person.email,
-                    "role": loaded_role(person) or None,
-                    "active": person.is_active,
-                    "second_factor": person.has_second_factor,
-                    "last": {
-                        name: at.isoformat() if at else None
-                        for name, at in activity[person.pk]._asdict().items()
-                    },
-                }
-                for person in found
-            ]
-            self.stdout.write(json.dumps(rows, ensure_ascii=False))
+            self.stdout.write(json.dumps(people.describe(found), ensure_ascii=False))
             return
-        table = []
+        activity, table = people.last_activity(found), []
         for person in found:
             latest = activity[person.pk].latest
             table.append(

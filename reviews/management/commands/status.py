@@ -1,7 +1,6 @@
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +9,9 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from cognireview.processes import supervisor
-from reviews.maintenance.system import System, describe_system
+from cognireview.types.encoding import encode
+from cognireview.types.site import System
+from reviews.maintenance.system import describe_system
 from reviews.management.columns import columns
 
 
@@ -26,7 +27,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         found, site = describe_system(timezone.now()), supervisor.running_site(settings.DATA_DIR)
         if options["json"]:
-            self.stdout.write(json.dumps(_document(found, site)))
+            self.stdout.write(json.dumps(encode(System, found) | {"url": site or None}))
         else:
             for line in columns(("CogniReview", found.version), _rows(found, site)):
                 self.stdout.write(line)
@@ -38,9 +39,9 @@ def _rows(found: System, site: str) -> list[tuple[str, str]]:
     rows = [(check.name, check.result if check.is_ok else f"! {check.result}") for check in found.checks]
     rows += [
         ("Web server", site or "not started by `up` on this machine"),
-        ("Database", f"{found.database}, {_size(found.database_size)}"),
-        *((f"  {name}", _size(size)) for name, size in found.parts.items()),
-        ("Disk", f"{_size(found.disk_free)} of {_size(found.disk_total)} left"),
+        ("Database", f"{found.database}, {filesizeformat(found.database_size)}"),
+        *((f"  {name}", filesizeformat(size)) for name, size in found.parts.items()),
+        ("Disk", f"{filesizeformat(found.disk_free)} of {filesizeformat(found.disk_total)} left"),
         ("Queue", f"{found.jobs['queued']:,} queued, {found.jobs['running']:,} running"),
     ]
     for worker in found.workers:
@@ -48,30 +49,6 @@ def _rows(found: System, site: str) -> list[tuple[str, str]]:
         last = f"{worker.last_heartbeat:%Y-%m-%d %H:%M:%S} UTC"
         rows.append((f"Worker {worker.id}", f"{state}, last heartbeat {last}, jobs: {worker.jobs}"))
     if found.backup:
-        at, target = found.backup.at, found.backup.target
-        rows.append(("Last backup", f"{at:%Y-%m-%d %H:%M} UTC, {_size(found.backup.size)}, {target}"))
+        at, size = found.backup.at, filesizeformat(found.backup.size)
+        rows.append(("Last backup", f"{at:%Y-%m-%d %H:%M} UTC, {size}, {found.backup.target}"))
     return rows
-
-
-def _size(size: int) -> str:
-    return str(filesizeformat(size)).replace("\xa0", " ")
-
-
-def _document(found: System, site: str) -> dict[str, Any]:
-    backup = found.backup
-    return {
-        "version": found.version,
-        "ok": found.is_ok,
-        "checks": [asdict(check) for check in found.checks],
-        "url": site or None,
-        "database": {"server": found.database, "bytes": found.database_size, "parts": found.parts},
-        "disk": {"free": found.disk_free, "total": found.disk_total},
-        "jobs": found.jobs,
-        "workers": [
-            {**asdict(worker), "last_heartbeat": worker.last_heartbeat.isoformat()}
-            for worker in found.workers
-        ],
-        "backup": {"at": backup.at.isoformat(), "target": backup.target, "bytes": backup.size}
-        if backup
-        else None,
-    }
