@@ -38,6 +38,16 @@ _WATCH = """() => {
         watch.observe(document.querySelector("main"), { childList: true });
     });
 }"""
+# Starts to note the parts of the evidence that move.
+_WATCH_SHIFTS = """() => {
+    window.moved = [];
+    new PerformanceObserver((list) => {
+        const nodes = list.getEntries().flatMap((entry) => entry.sources.map((source) => source.node));
+        const inEvidence = nodes.filter((node) => node?.parentElement?.closest("#evidence"));
+        moved.push(...inEvidence.map((node) => node.textContent.trim()));
+    }).observe({ type: "layout-shift" });
+}"""
+_TWO_FRAMES = "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 
 
 def test_next_record_is_painted_before_the_submit_completes(
@@ -68,6 +78,20 @@ def test_next_record_is_painted_before_the_submit_completes(
     expect(screen.get_by_role("heading", name="All caught up")).to_be_focused()
     assert Review.objects.count() == 3
     assert not Evaluation.objects.filter(claimed_by__isnull=False).exists()
+
+
+def test_evidence_of_the_next_record_appears_at_its_place(screen: Page) -> None:
+    response = {"assumptions": "None.", "steps": ["Add $a$.", "Halve."], "final_answer": r"\frac{1}{2}"}
+    Evaluation.objects.update(structured_model_response=response, structured_ideal_response=response)
+    screen.reload()
+    wait_for_prefetch(screen, "b-model")
+    screen.evaluate(_WATCH_SHIFTS)
+    press(screen, "a")
+    heading(screen, "b-model")
+    saved(screen, "a-model")
+    expect(screen.locator("#evidence .katex").first).to_be_visible()
+    screen.evaluate(_TWO_FRAMES)
+    assert screen.evaluate("window.moved") == []
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from tests.support.factories import EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# The boxes of all rows and score buttons, the comment and the buttons below it, in whole pixels.
+# The boxes of the number of records left, all rows and score buttons, the comment and the buttons below it,
+# in whole pixels.
 _BOXES = """() => [...document.querySelectorAll(
-    "#criteria > .criterion, #criteria .level, #comments, #skip, #submit, .others .button"
+    "#progress, #criteria > .criterion, #criteria .level, #comments, #skip, #submit, .others .button"
 )].map((one) => {
     const box = one.getBoundingClientRect();
     return [one.id || one.textContent.trim(), ...[box.left, box.top, box.width, box.height].map(Math.round)];
