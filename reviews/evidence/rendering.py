@@ -114,10 +114,21 @@ def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
 
 def answer(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
     """Render a final answer as inline HTML. It may be a formula without delimiters."""
+    return _bare_formula(text, limit) or inline(text, limit)
+
+
+def result(text: str, limit: int = MAX_CHARS) -> SafeString:
+    """Render a final answer or intermediate result as HTML blocks. It may be a formula without delimiters."""
+    formula = _bare_formula(text, limit)
+    return _trusted(f"<p>{formula}</p>") if formula else markdown(text, limit)
+
+
+def _bare_formula(text: str, limit: int) -> SafeString | None:
+    """Return the HTML of a text that is a formula without delimiters, and None for any other text."""
     shown, repairs = restore_latex(text[: limit + 1])
-    if len(text) <= limit and not repairs and is_bare_formula(shown):
-        return _trusted(_math_html(shown.translate(_VISIBLE_CONTROLS), is_display=False))
-    return inline(text, limit)
+    if len(text) > limit or repairs or not is_bare_formula(shown):
+        return None
+    return _trusted(_math_html(shown.translate(_VISIBLE_CONTROLS), is_display=False))
 
 
 def plain(text: str, limit: int = MAX_CHARS) -> SafeString:

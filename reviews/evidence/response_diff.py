@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from reviews.evidence.formulas import find_formulas
-from reviews.evidence.rendering import json_html, mark_words, markdown, words_of
+from reviews.evidence.rendering import json_html, mark_words, markdown, result, words_of
 from reviews.records.answers import AnswerComparison, compare_answers
 from reviews.records.latex import restore_latex
 from reviews.records.responses import FINAL_ANSWER, WHOLE, ResponsePart
@@ -119,9 +119,9 @@ def _marked(
 
 def _html(part: ResponsePart) -> list[str]:
     """Format a part as `templates/review/record/part.html` does, but without notes of repairs."""
-    if part.text:
-        return [markdown(restore_latex(part.text).text)]
-    return [markdown(restore_latex(item).text) for item in part.items] or [json_html(part.data)]
+    render = result if part.is_result else markdown
+    texts = [part.text] if part.text else part.items
+    return [render(restore_latex(text).text) for text in texts] or [json_html(part.data)]
 
 
 def _with_marks(

@@ -10,6 +10,8 @@ from reviews.records.scores import criterion_title
 
 FINAL_ANSWER = "Final answer"
 WHOLE = "Response"
+# The parts that may be formulas without delimiters.
+_RESULTS = {FINAL_ANSWER, "Intermediate results"}
 # The order of known parts. Other parts follow in their own order.
 _ORDER = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
@@ -30,6 +32,11 @@ class ResponsePart:
     is_around: bool = False
     #: The source of the part, if it is not the response.
     note: str = ""
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the texts are results, which may be formulas without delimiters."""
+        return self.label in _RESULTS
 
     @property
     def source(self) -> str:

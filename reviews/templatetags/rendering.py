@@ -15,6 +15,7 @@ register.filter("inline", rendering.inline)
 register.filter("markdown", rendering.markdown)
 register.filter("pieces", rendering.diff_html)
 register.filter("plain", rendering.plain)
+register.filter("result", rendering.result)
 register.filter("with_spans", rendering.text_with_spans)
 
 

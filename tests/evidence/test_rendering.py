@@ -18,6 +18,7 @@ from reviews.evidence.rendering import (
     mark_words,
     markdown,
     plain,
+    result,
     text_with_spans,
     words_of,
 )
@@ -330,6 +331,11 @@ def test_final_answer_can_be_a_formula_without_delimiters(text: str) -> None:
 )
 def test_final_answer_that_is_no_formula_is_text(text: str) -> None:
     assert answer(text) == inline(text)
+
+
+def test_result_is_a_paragraph_with_a_formula_or_markdown() -> None:
+    assert result("x^2") == '<p><span class="math" data-display="false">x^2</span></p>'
+    assert result("- one\n- two") == markdown("- one\n- two")
 
 
 def test_markup_in_a_bare_formula_is_escaped() -> None:

@@ -128,6 +128,16 @@ def test_differences_are_marked_in_formatted_text() -> None:
     ]
 
 
+def test_results_without_delimiters_differ_as_whole_formulas() -> None:
+    one = {"final_answer": r"\frac{1}{2}", "intermediate_results": ["x^2", "y"], "steps": ["x^2"]}
+    other = {"final_answer": r"\frac{1}{3}", "intermediate_results": ["x^3", "y"], "steps": ["x^3"]}
+    rows = {row.label: row.in_model[0].html for row in align_parts(read_parts(one), read_parts(other))}
+    formula = '<p><del><span class="math" data-display="false">{}</span></del></p>'
+    assert rows["Final answer"] == [formula.format(r"\frac{1}{2}")]
+    assert rows["Intermediate results"][0] == formula.format("x^2")
+    assert rows["Steps"] == ["<p>x^<del>2</del></p>\n"]
+
+
 def test_differences_in_lists_and_data_stay_in_their_items() -> None:
     one = read_parts({"steps": ["Add a.", "Halve."], "values": {"k": 1}})
     other = read_parts({"steps": ["Add a.", "Divide."], "values": {"k": 2}})

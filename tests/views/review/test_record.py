@@ -37,7 +37,9 @@ class TestScreen:
             model_id="o1",
             parsed_rubric_scores=SCORES,
             raw_judge_output={"raw_content": "As written <b>raw</b>"},
-            structured_model_response={"response": {"steps": ["Add \\(a\\)."], "final_answer": "54"}},
+            structured_model_response={
+                "response": {"steps": ["Add \\(a\\)."], "final_answer": "54", "intermediate_results": ["x^2"]}
+            },
             structured_ideal_response="It is **60**.",
             verification_message="Verification (String): Mismatch (Extracted: '54', Correct: '60').",
             review_reasons=["LLM response parsing failed"],
@@ -52,6 +54,7 @@ class TestScreen:
             "LLM response parsing failed",
             "verifier: mismatch",
             '<li class="prose"><p>Add <span class="math" data-display="false">a</span>.</p>',
+            '<li class="prose"><p><span class="math" data-display="false">x^2</span></p>',
             "<strong>60</strong>",
             "As written &lt;b&gt;raw&lt;/b&gt;",
             "Depth of steps",
