@@ -1,7 +1,7 @@
 """Find, lock and claim the next record for a reviewer. The statement is in `next_record.sql`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -11,7 +11,8 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models import Q
 
 from reviews.database.compiled_queries import CompiledStatement
-from reviews.models import Evaluation, Run
+from reviews.database.statements import fetch_all
+from reviews.models import Evaluation, Run, User
 from reviews.models.runs import sees_every_run
 from reviews.queue.claim_columns import Claim
 
@@ -30,6 +31,41 @@ def _twice(found: re.Match[str]) -> str:
 
 
 _CLAIM_NEXT = _BOTH.sub(_twice, _SQL).replace("/* columns */", _COLUMNS)
+
+_FIRST_UNCLAIMED = """
+    SELECT id FROM evaluation
+    WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+      AND claimed_by_id IS NULL AND assigned_to_id {} AND id NOT IN (TABLE excluded)
+    ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+             length(task_id), task_id, model_id, id
+    LIMIT 1
+"""
+# With the conditions of `next_record.sql`, and its indexes: each subquery reads the first row of one.
+_RUNS_WITH_RECORDS = f"""
+    WITH excluded AS MATERIALIZED (
+        SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
+        UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
+        UNION ALL SELECT evaluation_id FROM reveal
+            WHERE reviewer_id = %(reviewer)s AND how = 'reviews' AND evaluation_id IS NOT NULL
+    )
+    SELECT run.id FROM run WHERE run.id = ANY(%(runs)s) AND coalesce(
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending')
+              AND claimed_by_id = %(reviewer)s AND claimed_until > now()
+            LIMIT 1
+        ),
+        ({_FIRST_UNCLAIMED.format("= %(reviewer)s")}),
+        ({_FIRST_UNCLAIMED.format("IS NULL")}),
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NOT NULL AND claimed_until <= now()
+              AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s) AND id NOT IN (TABLE excluded)
+            LIMIT 1
+        )
+    ) IS NOT NULL
+"""  # noqa: S608 (constants)
 
 
 class Claimed(NamedTuple):
@@ -62,6 +98,17 @@ def claim_first(
         evaluation.run, evaluation.claimed_by = run, claim.claimed_by
         return Claimed(evaluation, vars(evaluation)["was_claimed"], vars(evaluation)["draft"])
     return None
+
+
+def runs_with_records(*, runs: Iterable[Run], reviewer: User) -> list[Run]:
+    """Return those of these runs, in their order, in which `claim_first` would find a record.
+
+    Whether the reviewer may see a run is not checked, and locks are ignored.
+    """
+    offered = list(runs)
+    rows = fetch_all(_RUNS_WITH_RECORDS, {"runs": [run.pk for run in offered], "reviewer": reviewer.pk})
+    found = {pk for [pk] in rows}
+    return [run for run in offered if run.pk in found]
 
 
 @lru_cache(maxsize=64)

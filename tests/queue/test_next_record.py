@@ -9,9 +9,11 @@ from django.db import connection
 from django.db.models import Q
 
 from reviews.database import statements as sql_statements
-from reviews.models import Run, User
+from reviews.models import Evaluation, Run, Skip, User
 from reviews.queue import claims
-from tests.support.plans import rows_read
+from reviews.queue.next_record import runs_with_records
+from tests.support.factories import RunFactory
+from tests.support.plans import rows_read, rows_read_by
 from tests.support.work import decide, decide_all, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +137,66 @@ def test_records_without_a_due_date_are_served_at_that_of_their_run(run: Run, an
     evaluations(run, tasks=["6", "7"], due_on=late, assigned_to=ana)
     evaluations(run, tasks=["8"], assigned_to=ana)
     assert [record.task_id for record in decide_all(run, ana)] == ["8", "6", "7", "4", "3", "2", "5", "1"]
+
+
+def claim_by(name: str) -> Callable[[Evaluation], object]:
+    return lambda record: claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username=name))
+
+
+def assign_to(name: str) -> Callable[[Evaluation], object]:
+    return lambda record: Evaluation.objects.filter(pk=record.pk).update(
+        assigned_to=User.objects.get(username=name)
+    )
+
+
+def escalate(record: Evaluation) -> None:
+    Evaluation.objects.filter(pk=record.pk).update(is_escalated=True)
+
+
+def skip(record: Evaluation) -> None:
+    Skip.objects.create(evaluation=record, reviewer=User.objects.get(username="ana"))
+
+
+def let_claim_of_bo_expire(record: Evaluation) -> None:
+    end_claim(claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="bo")))
+
+
+@pytest.mark.parametrize(
+    ("happens", "is_offered"),
+    [
+        (str, True),
+        (claim_by("ana"), True),
+        (claim_by("bo"), False),
+        (let_claim_of_bo_expire, True),
+        (assign_to("ana"), True),
+        (assign_to("bo"), False),
+        (escalate, False),
+        (skip, False),
+    ],
+)
+@pytest.mark.usefixtures("bo")
+def test_run_has_records_if_the_next_one_can_be_claimed(
+    run: Run, ana: User, happens: Callable[[Evaluation], object], is_offered: bool
+) -> None:
+    [record] = evaluations(run, tasks=["1"])
+    happens(record)
+    assert runs_with_records(runs=[run], reviewer=ana) == [run][:is_offered]
+    assert bool(claims.claim_next(run=run, reviewer=ana)) == is_offered
+
+
+def test_runs_with_records_keep_their_order(run: Run, ana: User) -> None:
+    other, empty = RunFactory.create_batch(2)
+    evaluations(run, tasks=["1"])
+    evaluations(other, tasks=["1"])
+    assert runs_with_records(runs=[other, empty, run], reviewer=ana) == [other, run]
+
+
+def test_few_records_of_long_queues_are_read_to_find_runs(run: Run, ana: User, bo: User) -> None:
+    evaluations(run, tasks=["1"] * 300, assigned_to=bo)
+    other = RunFactory.create()
+    evaluations(other, tasks=["1"] * 300)
+    sql_statements.execute(
+        "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; ANALYZE evaluation"
+    )
+    read = rows_read_by(lambda: runs_with_records(runs=[run, other], reviewer=ana))
+    assert read["evaluation"] < 10

@@ -13,6 +13,7 @@ from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
 from reviews.models import Run
 from reviews.queue import due_dates
+from reviews.queue.next_record import runs_with_records
 from reviews.queue.progress import Progress
 
 # Runs with something for a lead that the page lists.
@@ -33,9 +34,12 @@ class Landing(NamedTuple):
     unfinished: list[Unfinished]
     #: Whether there are more unfinished records than listed.
     has_more: bool
-    #: The run to review next: the one worked on last, or else one with waiting records.
+    #: The run to review next, with a record for the reader: if possible the one worked on last. If there is
+    #: none, a run with records that wait for other people or that the reader skipped.
     run: Run | None
     progress: Progress | None
+    #: Whether that run has a record for the reader.
+    has_record: bool
     done: DoneCounts
     left: WaitingCounts
     #: Assigned records that are overdue, and the earliest due date of assigned records.
@@ -53,7 +57,9 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     reader = request.user
     runs = [*progress]
     unfinished = own_work.unfinished_records(reader, runs)
-    run = next(iter(runs_to_review(unfinished, own_work.latest_run(reader, runs), progress)), None)
+    with_work = runs_to_review(unfinished, own_work.latest_run(reader, runs), progress)
+    offered = runs_with_records(runs=with_work, reviewer=reader)
+    run = next(iter(offered or with_work), None)
     keys = {one.pk for one in progress}
     assigned = [one for one in due_dates.assigned_records(person=reader) if one.run in keys]
     return Landing(
@@ -61,6 +67,7 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
         has_more=len(unfinished) > own_work.MAX_LISTED,
         run=run,
         progress=progress[run] if run else None,
+        has_record=bool(offered),
         done=own_work.done_counts(reader, timezone.now().astimezone(reader_zone(request))),
         left=own_work.waiting_counts(reader, runs),
         overdue=sum(one.overdue for one in assigned),
@@ -73,7 +80,10 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
 def runs_to_review(
     unfinished: list[Unfinished], latest: Run | None, progress: Mapping[Run, Progress]
 ) -> list[Run]:
-    """Return the runs with work: first those with a claimed record, then the latest, then the others."""
+    """Return the runs with waiting or claimed records.
+
+    Those with a record that the reader has claimed come first, then the latest run, then the others.
+    """
     claimed = [one.evaluation.run for one in unfinished if one.is_claimed]
     ordered = dict.fromkeys([*claimed, *([latest] if latest else []), *progress])
     return [run for run in ordered if run in progress and _has_work(progress[run])]

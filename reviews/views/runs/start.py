@@ -9,10 +9,8 @@ from reviews.dashboard import own_work
 from reviews.http.request import Request
 from reviews.models import Run
 from reviews.queue import progress
+from reviews.queue.next_record import runs_with_records
 from reviews.views.runs.landing import runs_to_review
-
-# The most runs whose remaining records are counted for the reader.
-_MAX_COUNTED = 5
 
 
 @require_safe
@@ -30,9 +28,9 @@ def start(request: Request) -> HttpResponse:
         own_work.latest_run(reader, runs),
         dict(progress.all_progress(runs)),
     )
-    others = [run for run in found if str(run.pk) != after][:_MAX_COUNTED]
-    left = (run for run in others if progress.reviewer_progress(run=run, reviewer=reader).left)
-    run = next(left, None if after else next(iter(others), None))
+    others = [run for run in found if str(run.pk) != after]
+    offered = runs_with_records(runs=others, reviewer=reader) or ([] if after else others)
+    run = next(iter(offered), None)
     return redirect("review", run.pk) if run else redirect("runs")
 
 

@@ -73,7 +73,7 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(17):
+        with django_assert_num_queries(18):
             as_max.get(RUNS)
 
     @pytest.mark.slow
@@ -198,6 +198,23 @@ class TestOwnWork:
         assert started(as_ana) == "Older"
         older.evaluations.update(human_review_status="Completed")
         assert started(as_ana) == "Newer"
+
+    def test_run_without_a_record_for_the_reader_is_not_offered(
+        self, as_ana: Client, ana: User, bo: User
+    ) -> None:
+        other = EvaluationFactory.create(run__name="Other")
+        latest = RunFactory.create(name="Latest")
+        first, assigned, claimed = EvaluationFactory.create_batch(3, run=latest)
+        decide(first, ana)
+        latest.evaluations.filter(pk=assigned.pk).update(assigned_to=bo)
+        assert started(as_ana) == "Latest"
+        claims.claim(evaluation_id=claimed.pk, reviewer=bo)
+        assert started(as_ana) == "Other"
+        claims.claim(evaluation_id=other.pk, reviewer=bo)
+        page = text(as_ana.get(RUNS))
+        assert "Nothing available for you now." in page
+        assert f'href="{reverse("review", args=[latest.pk])}">View queue' in page
+        assert "reviewing<span" not in page.partition("</section>")[0]
 
     def test_work_of_archived_and_hidden_runs_is_left_out(self, as_ana: Client, ana: User) -> None:
         archived, hidden, shown = EvaluationFactory.create_batch(3)
