@@ -86,17 +86,20 @@ def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
     return estimates
 
 
-def difference(totals: ClusterTotals, first: Share, second: Share) -> Comparison:
+def difference(totals: ClusterTotals, first: Share, second: Share, *, largest: float = 1.0) -> Comparison:
     """Subtract two shares by a t-test over the clusters: see `differences`."""
-    return differences(totals, [(first, second)])[0]
+    return differences(totals, [(first, second)], largest=largest)[0]
 
 
-def differences(totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]]) -> list[Comparison]:
+def differences(
+    totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]], *, largest: float = 1.0
+) -> list[Comparison]:
     """Subtract the second share of each pair from the first, by t-tests over the clusters.
 
     As in Bonett & Price's interval of paired shares (2012, Journal of Educational and Behavioral Statistics
     37:479), the variance includes two more ratings, one in favour of each share, unless ratings of other
-    cells show a variance.
+    cells show a variance. `largest` is how much a rating can add to one share more than to the other, or the
+    most that one adds if the shares are means of numbers.
     """
     one, other = (_shares(totals, [pair[side] for pair in pairs]) for side in (0, 1))
     known = [place for place, is_known in enumerate(one.is_known & other.is_known) if is_known]
@@ -106,17 +109,22 @@ def differences(totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]]) -> 
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
     for place, spread in zip(known, spreads, strict=True):
         value = float(one.values[place] - other.values[place])
-        found[place] = compared(totals, value, int(n[place]), spread)
+        found[place] = compared(totals, value, int(n[place]), spread, largest=largest)
     return found
 
 
-def compared(totals: ClusterTotals, value: float, n: int, spread: Spread, most: float = 1.0) -> Comparison:
-    """Return a difference from `-most` to `most`, of so many pairs of shares, with its t-test."""
+def compared(
+    totals: ClusterTotals, value: float, n: int, spread: Spread, *, most: float = 1.0, largest: float = 1.0
+) -> Comparison:
+    """Return a difference from `-most` to `most`, of so many pairs of shares, with its t-test.
+
+    For `largest`, see `differences`.
+    """
     variance = spread.variance
     if not totals.is_extrapolated or variance < _NEGLIGIBLE:
         ratings = max(spread.df + 1, spread.ratings)
         more = ratings + 2
-        variance = variance * (ratings / more) ** 2 + 2 * most / (more * (spread.df + 3))
+        variance = variance * (ratings / more) ** 2 + 2 * most * largest**2 / (more * (spread.df + 3))
     reach = t_quantile(spread.df) * sqrt(variance)
     estimate = Estimate(
         value, max(-most, value - reach), min(most, value + reach), n, clusters=spread.clusters

@@ -1,11 +1,12 @@
-"""Signed sums of shares of the same clusters, such as a difference of two differences."""
+"""Signed sums of shares or means of the same clusters, such as a difference of two differences."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from reviews.statistics.clusters import Comparison, compared, spread_of
+from reviews.statistics.clusters import Comparison, compared, difference, spread_of
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import undefined
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import FloatArray, Places, seen_clusters
@@ -28,6 +29,17 @@ class Counted(NamedTuple):
     cluster: IntArray
     #: The weight of each record. None for 1.
     weight: FloatArray | None = None
+
+
+def difference_of_means(sample: Sample, first: FloatArray, second: FloatArray) -> Comparison:
+    """Subtract the mean of the second numbers from that of the first. Each rating has both, from 0 to 1.
+
+    The two more ratings of the variance differ as much as the rating that differs the most: continuous
+    numbers differ by little. If no numbers differ, they differ by 1.
+    """
+    totals = cluster_totals(sample, np.column_stack([first, second, np.ones(len(first))]))
+    largest = float(abs(first - second).max(initial=0)) or 1.0
+    return difference(totals, (0, 2), (1, 2), largest=largest)
 
 
 def count_by_cluster(columns: Sequence[Sequence[Counted]]) -> ClusterTotals:

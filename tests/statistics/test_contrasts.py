@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from reviews.statistics.clusters import difference
-from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
+from reviews.statistics.clusters import Comparison, difference
+from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster, difference_of_means
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.totals import ClusterTotals
+from tests.support.statistics_packages import stats
 
 TASKS = 60
 REPLICATIONS = 400
@@ -54,6 +55,36 @@ def test_contrast_of_two_shares_is_their_difference() -> None:
     assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), abs=1e-12)
     assert (one.n, one.clusters) == (other.n, other.clusters)
     assert found.p == pytest.approx(expected.p)
+
+
+def of_tasks(changes: np.ndarray) -> Comparison:
+    """Compare scores that changed by these amounts, one in each task."""
+    n = len(changes)
+    sample = Sample(np.zeros(n, dtype=int), np.arange(n), np.ones(n))
+    return difference_of_means(sample, 0.5 + changes, np.full(n, 0.5))
+
+
+@pytest.mark.parametrize("n", [10, 20, 200])
+def test_interval_of_small_changes_is_about_that_of_a_paired_t_test(n: int) -> None:
+    changes = np.random.default_rng(2).normal(0.02, 0.05, n)
+    found = of_tasks(changes).difference
+    assert found.value == pytest.approx(changes.mean())
+    assert found.low is not None
+    assert found.high is not None
+    expected = stats.ttest_1samp(changes, 0).confidence_interval()
+    assert 1 < (found.high - found.low) / (expected.high - expected.low) < 1.3
+
+
+def test_interval_of_equal_scores_allows_for_a_change_over_the_whole_scale() -> None:
+    totals = cluster_totals(Sample(np.zeros(20, dtype=int), np.arange(20), np.ones(20)), np.ones((20, 2)))
+    assert of_tasks(np.zeros(20)) == difference(totals, (0, 1), (0, 1))
+
+
+def test_interval_of_changes_over_the_whole_scale_is_that_of_shares() -> None:
+    sample = Sample(np.zeros(20, dtype=int), np.arange(20), np.ones(20))
+    passed, none, all_ = np.repeat([1.0, 0.0], [3, 17]), np.zeros(20), np.ones(20)
+    totals = cluster_totals(sample, np.column_stack([passed, none, all_]))
+    assert difference_of_means(sample, passed, none) == difference(totals, (0, 2), (1, 2))
 
 
 def test_counted_records_give_the_same_totals_as_ratings() -> None:

@@ -13,8 +13,8 @@ from reviews.records.scales import PairwiseScale, RangeScale, Scale
 from reviews.records.scores import format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.facets import facet_key
-from reviews.statistics.clusters import difference
-from reviews.statistics.extrapolation import Sample, cluster_totals
+from reviews.statistics.contrasts import difference_of_means
+from reviews.statistics.extrapolation import Sample
 from reviews.statistics.intervals import scale
 
 #: Of more pairs than this, the scores of the first ones are read. Pairs are in random order.
@@ -105,8 +105,6 @@ def _measure(criterion: str, read: _Amounts, scores: dict[int, float], anchors: 
     reach = read.highest - read.lowest
     shares = [(side[both] - read.lowest) / reach for side in sides]
     sample = Sample(np.zeros(len(kept), dtype=np.int32), kept.cluster, kept.weight)
-    compared = difference(
-        cluster_totals(sample, np.column_stack([*shares, np.ones(len(kept))])), (1, 2), (0, 2)
-    )
+    compared = difference_of_means(sample, shares[1], shares[0])
     means = [float(read.lowest + reach * np.average(side, weights=kept.weight)) for side in shares]
     return ScoreShift(criterion, len(kept), means[0], means[1], scale(compared.difference, reach), compared.p)

@@ -13,6 +13,7 @@ from cognireview.types.estimates import Estimate
 from reviews.statistics import betting, clusters, coefficients, reliability
 from reviews.statistics.balance import balance
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.contrasts import difference_of_means
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.paired import compare_verdicts
 from reviews.statistics.sums import FloatArray
@@ -48,6 +49,7 @@ def all_settings() -> Iterator[Setting]:
     yield from _coefficients()
     yield from _reliability()
     yield from _differences()
+    yield from _shifts()
     yield from _runs()
     yield from _sequences()
 
@@ -199,6 +201,34 @@ def _differences() -> Iterator[Setting]:
         yield Setting("difference of accuracies", name, 0.1, partial(_two_judges, n, each))
     for name, runs in TWO_RUNS.items():
         yield Setting("difference of runs", name, runs.difference, partial(_two_runs, runs))
+
+
+def _shifts() -> Iterator[Setting]:
+    """Scores from 0 to 1 that two judges gave to the same responses."""
+    for name, draw, truth in (
+        ("continuous", _small_changes, 0.02),
+        ("1 to 5, most equal", _few_changes, 0.0225),
+    ):
+        for n, each in ((20, 1), (40, 1), (200, 1), (200, 5)):
+            setting = f"{name}, n = {n}" + (f", {each} a task" if each > 1 else "")
+            yield Setting("shift of scores", setting, truth, partial(_shift, draw, n, each))
+
+
+def _shift(draw: Callable[[Generator, int], FloatArray], n: int, each: int, rng: Generator) -> Estimate:
+    cluster = np.repeat(np.arange(n // each), each)
+    common = draw(rng, n // each)[cluster]
+    changes = np.where(rng.random(n) < (0.6 if each > 1 else 0), common, draw(rng, n))
+    before = np.full(n, 0.4)
+    sample = Sample(np.zeros_like(cluster), cluster, np.ones(n))
+    return difference_of_means(sample, before + changes, before).difference
+
+
+def _small_changes(rng: Generator, n: int) -> FloatArray:
+    return rng.normal(0.02, 0.05, n)
+
+
+def _few_changes(rng: Generator, n: int) -> FloatArray:
+    return rng.choice([0.0, 0.25, -0.25, 0.5], n, p=[0.77, 0.13, 0.08, 0.02])
 
 
 def _two_runs(runs: TwoRuns, rng: Generator) -> Estimate:
