@@ -21,7 +21,7 @@ _SCORED = """
 FEWEST_RECORDS = 10
 #: Which scores count as the same, as in the figures about the judge.
 SAME_SCORE = (
-    f"If a criterion has more than {MOST_SCORES} different scores, those with the same level count as the "
+    f"If a criterion has more than {MOST_SCORES} possible scores, those with the same level count as the "
     "same, or those in the same fifth of their range if it has no levels."
 )
 DEFINITION = (

@@ -38,7 +38,7 @@ def parts_sentence_of(criteria: Iterable[str | None]) -> str:
         return ""
     return (
         f"{', '.join(titles)}: scores count as equal if they are in the same fifth of their range, because "
-        f"there are more than {MOST_SCORES} different ones. With “Pass from” in the rubric, their levels are "
+        f"there are more than {MOST_SCORES} possible ones. With “Pass from” in the rubric, their levels are "
         "compared instead."
     )
 

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
+from math import gcd, lcm
 from typing import Any, Protocol, Self
 
 from reviews.records.rubric import Rubric
@@ -12,7 +14,7 @@ from reviews.records.scores import Score, format_score, is_alike, is_score, like
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
-#: With more scores than this, a table shows their levels instead, or equal parts of their range.
+#: With more possible scores than this, a table shows their levels instead, or equal parts of their range.
 MOST_SCORES = 15
 PARTS = 5
 RANKS: dict[Level, float] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
@@ -39,15 +41,18 @@ class ScoreCategories:
     def from_scores(cls, rubric: Rubric, criterion: str, found: Iterable[Any]) -> Self:
         """Build the categories of a criterion's scale and of other scores that were found, as JSON values.
 
-        With more than `MOST_SCORES` scores, those of the same level form one category, or those of the same
-        part of a range without levels. The others have no place.
+        With more than `MOST_SCORES` scores, or numbers of the range in the steps of these scores, those of
+        the same level form one category, or those of the same part of a range without levels. The others
+        have no place. So a few continuous scores are compared as many are.
         """
         scale = rubric.scale_of(criterion)
         scores: dict[tuple[str, Score], Score] = {}
         for score in (*_all_scores(scale), *filter(is_score, found)):
             scores.setdefault(likeness(score), score)
         levels = {key: rubric.level(criterion, score) for key, score in scores.items()}
-        if len(scores) > MOST_SCORES:
+        if len(scores) > MOST_SCORES or (
+            isinstance(scale, RangeScale) and _in_steps(scale, scores.values()) > MOST_SCORES
+        ):
             if isinstance(scale, RangeScale) and not scale.has_levels:
                 return cls._by_part(scale, scores)
             return cls._by_level(levels)
@@ -120,6 +125,18 @@ def _all_scores(scale: Scale) -> Iterable[Score]:
     if isinstance(scale, RangeScale) and scale.is_integer and (scale.size or 0) <= MOST_SCORES:
         return range(int(scale.minimum), int(scale.maximum) + 1)
     return scale.buttons
+
+
+def _in_steps(scale: RangeScale, scores: Iterable[Score]) -> int:
+    """Count the numbers of a range in the widest equal steps from its minimum that meet these scores.
+
+    Scores that are no numbers of the range do not count.
+    """
+    numbers = {number for score in scores if (number := scale.amount(score)) is not None}
+    low, *others = (Fraction(repr(number)) for number in (scale.minimum, scale.maximum, *numbers))
+    parts = lcm(*(number.denominator for number in (low, *others)))
+    step = gcd(*(int((number - low) * parts) for number in others))
+    return 1 + int((others[0] - low) * parts) // max(1, step)
 
 
 def _rank(scale: Scale, score: Score, level: Level | None) -> float | None:

@@ -71,7 +71,7 @@ def test_equal_words_agree_in_any_case_and_with_outer_spaces(run: Run, ana: User
 
 
 def test_many_numbers_agree_within_a_fifth_of_their_range(run: Run, ana: User, bo: User) -> None:
-    """As in the figures about the judge, which compare fifths if there are more than 15 different scores."""
+    """As in the figures about the judge, which compare fifths if there are more than 15 possible scores."""
     Run.objects.filter(pk=run.pk).update(
         rubric=rubric_data("Depth", "Form", scale=RangeScale(0, 1, is_integer=False))
     )

@@ -12,6 +12,7 @@ from cognireview.types.report_parts import ReviewerAgreement
 from reviews.judge import reviewer_agreement
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
+from reviews.records.scales import RangeScale
 from reviews.statistics import intervals, reliability
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.joint import rate_together
@@ -120,3 +121,11 @@ def test_reviewer_agreement_takes_two_queries(
         rate_together(run, [ana, bo], [("Pass", ["Pass", "Fail"])] * 2, criterion=criterion)
     with django_assert_num_queries(2):
         measured(run)
+
+
+def test_few_continuous_scores_agree_within_a_fifth_of_their_range(run: Run, ana: User, bo: User) -> None:
+    run.rubric = rubric_data("Rigor", scale=RangeScale(0, 1, is_integer=False))
+    run.save()
+    scores = [("0.5", ["0.61", "0.62"]), ("0.5", ["0.11", "0.12"]), ("0.5", ["0.31", "0.72"])]
+    rate_together(run, [ana, bo], scores, criterion="Rigor")
+    assert measured(run)["Rigor"].unanimous.value == pytest.approx(2 / 3)

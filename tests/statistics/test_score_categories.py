@@ -69,8 +69,8 @@ def test_each_criterion_has_the_categories_of_its_scale() -> None:
 
 
 def test_decimal_range_has_the_scores_that_were_found() -> None:
-    found = categories_of(RangeScale(0, 1, is_integer=False, pass_from=0.5), 0.25, 0.92, 0.25)
-    assert shown(found) == [("0.92", "yes", 0.92), ("0.25", "no", 0.25)]
+    found = categories_of(RangeScale(0, 1, is_integer=False, pass_from=0.5), 0.25, 1.0, 0.25)
+    assert shown(found) == [("1.0", "yes", 1), ("0.25", "no", 0.25)]
 
 
 def test_unknown_score_comes_last_without_a_rank() -> None:
@@ -118,6 +118,23 @@ def test_as_many_scores_as_a_scale_allows_are_not_grouped() -> None:
     assert len(categories_of(ValueScale(tuple(range(MOST_SCORES)))).categories) == MOST_SCORES
     assert len(categories_of(RangeScale(1, MOST_SCORES, pass_from=8), 0).categories) == 3
     assert len(categories_of(RangeScale(1, MOST_SCORES), 0).categories) == PARTS
+
+
+@pytest.mark.parametrize(
+    ("scale", "found", "categories"),
+    [
+        (RangeScale(0, 1, is_integer=False), (0.61, 0.62), PARTS),
+        (RangeScale(0, 1, is_integer=False, pass_from=0.5), (0.61, 0.62), 3),
+        (RangeScale(0, 100), (73,), PARTS),
+        (RangeScale(0, 100), (70, 90), 2),
+        (RangeScale(1, 5, is_integer=False), (1.5, 4, "4.0", 7, "n/a"), 5),
+        (RangeScale(0, 1, is_integer=False), (0.5, 1.25, "n/a"), 3),
+    ],
+)
+def test_few_scores_are_grouped_if_their_steps_allow_many(
+    scale: RangeScale, found: tuple[Score, ...], categories: int
+) -> None:
+    assert len(categories_of(scale, *found).categories) == categories
 
 
 def test_verdicts_form_a_scale() -> None:
