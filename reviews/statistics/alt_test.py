@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cognireview.types.estimates import Estimate
-from reviews.statistics.intervals import SIGNIFICANT, undefined, wilson_limits
+from reviews.statistics.intervals import SIGNIFICANT, undefined, wilson_limits, with_two_more
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, Columns, FloatArray
@@ -60,7 +60,7 @@ class ReviewerComparison:
     reviewer_closer: float
     #: The first share minus the second, with its 95% interval. `n` counts records.
     difference: Estimate
-    #: The standard error of the difference.
+    #: The standard error of the difference in the test.
     error: float
     #: The degrees of freedom: the number of clusters less one.
     freedom: int
@@ -189,12 +189,11 @@ def _compare(reviewer: int, rows: _Rows) -> ReviewerComparison:
     value, n = of_judge - of_reviewer, len(rows.weight)
     residuals = rows.weight * (rows.judge_closer.astype(float) - rows.reviewer_closer - value)
     variance, freedom = _variance(residuals, rows.cluster)
-    if variance < _NEGLIGIBLE:
-        # All records have the same outcome. Bonett & Price 2012: two more, one each way.
-        variance = 2 / (n + 2) ** 2
-    error = sqrt(variance)
-    reach = error * t_quantile(freedom)
+    # The test has the variance of the paper: the interval of few different outcomes would be too narrow.
+    wider = with_two_more(variance, 1 / float(rows.weight @ rows.weight), freedom)
+    reach = t_quantile(freedom) * sqrt(wider)
     difference = Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), n)
+    error = sqrt(variance if variance >= _NEGLIGIBLE else with_two_more(0.0, n, n - 1))
     return ReviewerComparison(reviewer, of_judge, of_reviewer, difference, error, freedom)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cognireview.types.estimates import Estimate
-from reviews.statistics.intervals import undefined, wilson_limits
+from reviews.statistics.intervals import undefined, wilson_limits, with_two_more
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
@@ -123,8 +123,7 @@ def compared(
     variance = spread.variance
     if not totals.is_extrapolated or variance < _NEGLIGIBLE:
         ratings = max(spread.df + 1, spread.ratings)
-        more = ratings + 2
-        variance = variance * (ratings / more) ** 2 + 2 * most * largest**2 / (more * (spread.df + 3))
+        variance = with_two_more(variance, ratings, spread.df, most * largest**2)
     reach = t_quantile(spread.df) * sqrt(variance)
     estimate = Estimate(
         value, max(-most, value - reach), min(most, value + reach), n, clusters=spread.clusters

@@ -67,6 +67,16 @@ def difference_limits(
     )
 
 
+def with_two_more(variance: float, ratings: float, df: float, square: float = 1.0) -> float:
+    """Return the variance of a difference with two more ratings, one each way. `square` is that of each.
+
+    Bonett & Price 2012, Journal of Educational and Behavioral Statistics 37:479. Both numbers may be those of
+    an effective sample: `df` is the number of clusters less one.
+    """
+    more = ratings + 2
+    return variance * (ratings / more) ** 2 + 2 * square / (more * (df + 3))
+
+
 def side_of(estimate: Estimate, number: float = 0.0) -> Literal[-1, 0, 1]:
     """Return 1 if the interval is above a number, -1 if it is below, and 0 if neither is shown."""
     if estimate.low is not None and estimate.low > number:

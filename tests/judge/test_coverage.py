@@ -22,6 +22,8 @@ GATE_ONLY = (
     "weighted_kappa: prevalence .9, n = 50",
     "difference of accuracies: two judges, the same 200 responses",
     "difference of models: 3 models, 5 samples a task",
+    "shift of scores: continuous, n = 20",
+    "judge compared with a reviewer: judge only further, n = 60, 1 a task",
 )
 TRIED = (
     "accuracy: independent, n = 20",

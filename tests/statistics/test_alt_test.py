@@ -198,3 +198,17 @@ def test_judge_behind_by_epsilon_rarely_passes() -> None:
         given = [Given(record, one, 1, int(right[record])) for record in range(200) for one in range(2)]
         passed += compare_with_reviewers(columns(given)).test(0.2).outcome == "passed"
     assert passed <= 16  # 5% of 200, and two standard errors
+
+
+def test_interval_of_a_judge_that_differs_once_allows_for_more_differences() -> None:
+    """A judge that is further in 6% of records is so in at most one of 60 with a probability of 12%."""
+    judge = [1, *[0] * 59]
+    found = compare_with_reviewers(
+        columns([Given(record, reviewer, 0, judge[record]) for record in range(60) for reviewer in (0, 1)])
+    )
+    [one, _] = found.reviewers
+    assert one.difference.value == pytest.approx(-1 / 60)
+    assert one.difference.low is not None
+    assert one.difference.low < -0.06
+    # The test is that of the paper.
+    assert one.error == pytest.approx(1 / 60)

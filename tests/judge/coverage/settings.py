@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cognireview.types.estimates import Estimate
-from reviews.statistics import betting, clusters, coefficients, reliability
+from reviews.statistics import alt_test, betting, clusters, coefficients, reliability
 from reviews.statistics.balance import balance
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.contrasts import difference_of_means
@@ -50,6 +50,7 @@ def all_settings() -> Iterator[Setting]:
     yield from _reliability()
     yield from _differences()
     yield from _shifts()
+    yield from _compared_with_reviewers()
     yield from _runs()
     yield from _sequences()
 
@@ -201,6 +202,26 @@ def _differences() -> Iterator[Setting]:
         yield Setting("difference of accuracies", name, 0.1, partial(_two_judges, n, each))
     for name, runs in TWO_RUNS.items():
         yield Setting("difference of runs", name, runs.difference, partial(_two_runs, runs))
+
+
+def _compared_with_reviewers() -> Iterator[Setting]:
+    """Two reviewers of the same records. The judge errs in 6% of the tasks, in which the reviewers do not."""
+    for n, each in ((60, 1), (60, 3), (200, 5)):
+        yield Setting(
+            "judge compared with a reviewer",
+            f"judge only further, n = {n}, {each} a task",
+            -0.06,
+            partial(_only_further, n, each),
+        )
+
+
+def _only_further(n: int, each: int, rng: Generator) -> Estimate:
+    cluster = np.repeat(np.arange(n // each), each)
+    errs = draw_like_neighbours(rng, np.array([0.94, 0.06]), cluster, 0.7 if each > 1 else 0.0)
+    record, reviewer = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
+    score, twice = np.zeros(2 * n, dtype=np.int64), [np.repeat(values, 2) for values in (cluster, errs)]
+    ratings = alt_test.JointRatings(record, reviewer, twice[0], score, twice[1], np.ones(2 * n))
+    return alt_test.compare_with_reviewers(ratings).reviewers[0].difference
 
 
 def _shifts() -> Iterator[Setting]:
