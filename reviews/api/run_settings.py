@@ -16,10 +16,10 @@ from reviews.api.lookup import get_run
 from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.response_schemas import has_members_of
 from reviews.judge import sampling_settings
-from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import Run
 from reviews.queue.members import configure_members, current_members
 from reviews.queue.queue_settings import configure_queue
+from reviews.rubric.run_settings import current_settings, fingerprint
 from reviews.search import saved_views
 
 router = Router(tags=["runs"])
@@ -74,7 +74,7 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
     found = get_run(run, request.user)
     values = sent.dict(exclude={"seen"})
     sampling_settings.configure(
-        run_id=found.pk, actor=request.user, settings=SamplingSettings(**values), seen=sent.seen
+        run_id=found.pk, actor=request.user, settings=runs.SamplingSettings(**values), seen=sent.seen
     )
     return _shape(get_run(run, request.user))
 
@@ -127,10 +127,10 @@ def remove_view(request: ApiRequest, run: str, view_id: int) -> None:
 
 
 def _shape(run: Run) -> dict[str, Any]:
-    known = sampling_settings.current_settings(run)
+    sampling = current_settings(runs.SamplingSettings, run)
     return {
         "run": run.name,
         "queue": members(runs.QueueSettings, run),
-        "sampling": asdict(known),
-        "fingerprint": known.fingerprint,
+        "sampling": asdict(sampling),
+        "fingerprint": fingerprint(sampling),
     }

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.utils import timezone
 
+from cognireview.types.runs import SamplingSettings
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
 from reviews.demo.clock import WorkingDays
@@ -26,7 +27,6 @@ from reviews.imports import importer
 from reviews.imports.task_context import import_context
 from reviews.judge import sampling_settings
 from reviews.judge.gold import gold_sets
-from reviews.judge.sampling_settings import SamplingSettings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, KnownAnswerCheck, Run, SpotCheck, User
 from reviews.queue import claims
@@ -37,6 +37,7 @@ from reviews.review import blind_scoring, decisions, escalations, known_answers
 from reviews.review.entries import CriterionEntry, Decision
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
+from reviews.rubric.run_settings import current_settings, fingerprint
 
 REVIEWED_RUN = "Demo, reviewed"
 REJUDGED_RUN = "Demo, new prompt"
@@ -113,7 +114,7 @@ def _import(name: str, file_name: str, lines: Iterable[bytes], lead: User) -> Ru
     run = importer.import_stream(blocks=lines, run_name=name, file_name=file_name, actor=None).target_run
     configure_members(run_id=run.pk, actor=None, members=None)
     import_context(blocks=demo_context(_COUNT, _SEED), run_name=name, file_name="tasks.jsonl", actor=None)
-    seen = sampling_settings.current_settings(run).fingerprint
+    seen = fingerprint(current_settings(SamplingSettings, run))
     return sampling_settings.configure(run_id=run.pk, actor=lead, settings=_SAMPLING, seen=seen)
 
 

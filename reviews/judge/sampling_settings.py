@@ -10,7 +10,7 @@ from math import ceil
 from django.db import transaction
 from django.db.models import Sum
 
-from cognireview.types import runs
+from cognireview.types.runs import SamplingSettings
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.judge.loading import why_not_counted
@@ -18,32 +18,10 @@ from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import blind_scoring, independent_reviews
-from reviews.rubric.run_settings import InvalidSettings, fingerprint
+from reviews.rubric.run_settings import InvalidSettings, current_settings, fingerprint
 from reviews.sampling import draws, planned_shares
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
-
-
-class SamplingSettings(runs.SamplingSettings):
-    """The settings with their fingerprint. Their names are those of the columns of the run."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash that identifies the settings."""
-        return fingerprint(asdict(self))
-
-
-def current_settings(run: Run) -> SamplingSettings:
-    """Return the settings of a run."""
-    # A new run may have integers here, and 0 and 0.0 differ as JSON.
-    return SamplingSettings(
-        float(run.blind_share),
-        float(run.sample_share),
-        float(run.overlap_share),
-        run.overlap,
-        run.accuracy_target,
-        float(run.spot_check_share),
-    )
 
 
 @transaction.atomic
@@ -57,8 +35,8 @@ def configure(*, run_id: int, actor: User | None, settings: SamplingSettings, se
         check(actor, "configure_run")
     _check(settings)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    before = current_settings(run)
-    if before.fingerprint != seen:
+    before = current_settings(SamplingSettings, run)
+    if fingerprint(before) != seen:
         raise SettingsChanged
     if settings == before:
         return run

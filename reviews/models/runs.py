@@ -91,10 +91,10 @@ class Run(QuicklyLoaded):
         default=usual_blind_share, help_text="Share of records that are reviewed blind, from 0 to 1."
     )
     sample_share = models.FloatField(
-        default=0, help_text="Share of unflagged records that are sampled for review, from 0 to 1."
+        default=0.0, help_text="Share of unflagged records that are sampled for review, from 0 to 1."
     )
     overlap_share = models.FloatField(
-        default=0, help_text="Share of records that several people review, from 0 to 1."
+        default=0.0, help_text="Share of records that several people review, from 0 to 1."
     )
     overlap = models.SmallIntegerField(default=2, help_text="Number of people who review each of them.")
     accuracy_target = models.FloatField(
@@ -102,7 +102,7 @@ class Run(QuicklyLoaded):
         help_text="The blind accuracy that the judge should reach, from 0 to 1. Null for no target.",
     )
     spot_check_share = models.FloatField(
-        default=0, help_text="Share of decisions that are drawn for a spot check, from 0 to 1."
+        default=0.0, help_text="Share of decisions that are drawn for a spot check, from 0 to 1."
     )
     review_plan = models.JSONField(
         null=True, help_text="The plan that the queue serves: see `planned_shares.ReviewPlan`. Null for none."

@@ -1,9 +1,14 @@
-"""The error of settings that a run cannot have, and fingerprints of settings that somebody saw."""
+"""Read settings of a run, with fingerprints of those that somebody saw, and refuse settings."""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
+
+from reviews.models import Run
+
+_Settings = TypeVar("_Settings")
 
 
 class InvalidSettings(ValueError):
@@ -14,6 +19,11 @@ class InvalidSettings(ValueError):
         self.problems = problems
 
 
+def current_settings(kind: type[_Settings], run: Run) -> _Settings:
+    """Return the settings of a run: the columns that a dataclass of settings names."""
+    return kind(**{field.name: getattr(run, field.name) for field in fields(kind)})  # type: ignore[arg-type]
+
+
 def fingerprint(values: Any) -> str:
-    """Return a hash that identifies settings as JSON values, to notice that others have changed them."""
-    return sha256(json.dumps(values).encode()).hexdigest()
+    """Return a hash that identifies settings, to notice that others have changed them."""
+    return sha256(json.dumps(values, default=str).encode()).hexdigest()

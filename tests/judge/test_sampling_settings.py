@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from cognireview.types.runs import SamplingSettings
 from reviews.accounts.permissions import Denied
 from reviews.judge import sampling_settings
-from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.records.conflicts import SettingsChanged
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, current_settings, fingerprint
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
@@ -29,15 +29,17 @@ def run() -> Run:
 
 
 def configure(run: Run, actor: User, **changes: Any) -> Run:
-    before = sampling_settings.current_settings(Run.objects.get(pk=run.pk))
+    before = current_settings(SamplingSettings, Run.objects.get(pk=run.pk))
     settings = replace(before, **changes)
-    return sampling_settings.configure(run_id=run.pk, actor=actor, settings=settings, seen=before.fingerprint)
+    return sampling_settings.configure(
+        run_id=run.pk, actor=actor, settings=settings, seen=fingerprint(before)
+    )
 
 
 class TestConfigure:
     def test_configure_changes_the_shares_and_records_an_event(self, run: Run, lea: User) -> None:
         configure(run, lea, blind_share=0.3, overlap=3, accuracy_target=0.8)
-        assert sampling_settings.current_settings(Run.objects.get()) == SamplingSettings(0.3, 0, 0, 3, 0.8, 0)
+        assert current_settings(SamplingSettings, Run.objects.get()) == SamplingSettings(0.3, 0, 0, 3, 0.8, 0)
         event = AuditEvent.objects.get(action="configure sampling")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail["before"] == {
@@ -64,11 +66,11 @@ class TestConfigure:
         assert not Evaluation.objects.filter(is_sampled=True).exists()
 
     def test_configure_conflicts_with_a_concurrent_change(self, run: Run, lea: User) -> None:
-        seen = sampling_settings.current_settings(run).fingerprint
+        seen = fingerprint(current_settings(SamplingSettings, run))
         configure(run, lea, blind_share=0.3)
         with pytest.raises(SettingsChanged):
             sampling_settings.configure(
-                run_id=run.pk, actor=lea, settings=sampling_settings.current_settings(run), seen=seen
+                run_id=run.pk, actor=lea, settings=current_settings(SamplingSettings, run), seen=seen
             )
 
     def test_configure_is_for_leads_only(self, run: Run, ana: User) -> None:

@@ -4,14 +4,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cognireview.types.runs import SamplingSettings
 from reviews.judge import sampling_settings
-from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import BlindScores, Escalation, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import blind_scoring, decisions, escalations
 from reviews.review.entries import CriterionEntry, Decision
 from reviews.review.sheet import ReviewSheet, load_sheet
+from reviews.rubric.run_settings import current_settings, fingerprint
 from reviews.search import indexing
 from tests.judge.world import CRITERIA, Scores, World
 from tests.support.lines import import_data
@@ -32,7 +33,7 @@ def import_world(world: World, lead: User, *, run: str = "world") -> Run:
 
 
 def _configure(run: Run, lead: User, settings: SamplingSettings) -> Run:
-    seen = sampling_settings.current_settings(run).fingerprint
+    seen = fingerprint(current_settings(SamplingSettings, run))
     return sampling_settings.configure(run_id=run.pk, actor=lead, settings=settings, seen=seen)
 
 

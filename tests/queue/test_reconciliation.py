@@ -22,12 +22,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from cognireview.types.runs import SamplingSettings
 from reviews import metrics
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.judge import planning, review_plan
-from reviews.judge.sampling_settings import SamplingSettings, configure, current_settings
+from reviews.judge.sampling_settings import configure
 from reviews.models import (
     BulkChange,
     Escalation,
@@ -58,7 +59,7 @@ from reviews.review import (
     known_answers,
     undo,
 )
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, current_settings, fingerprint
 from reviews.runs.changes import archive_run, unarchive_run
 from reviews.sampling.planned_shares import DEFERRED, NORMAL
 from reviews.search.filters import Filters
@@ -164,9 +165,9 @@ class History:
 
     def do_overlap(self, person: User, number: int) -> None:
         run = self.run
-        seen = current_settings(run)
+        seen = current_settings(SamplingSettings, run)
         wanted = SamplingSettings(0, seen.sample_share, (0, 1)[number % 2], 2, None, 0)
-        configure(run_id=run.pk, actor=self.lead, settings=wanted, seen=seen.fingerprint)
+        configure(run_id=run.pk, actor=self.lead, settings=wanted, seen=fingerprint(seen))
 
     def do_serve_plan(self, person: User, number: int) -> None:
         target = (0.02, 0.2, 0.4)[number % 3]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cognireview.types.runs import SamplingSettings
 from reviews.accounts.permissions import Denied
 from reviews.exports import jobs
 from reviews.exports.output import ExportOptions
@@ -26,6 +27,7 @@ from reviews.records import responses
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts, escalations, undo
 from reviews.review.blind_scoring import BlindFeasibility
+from reviews.rubric.run_settings import current_settings, fingerprint
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
@@ -263,9 +265,9 @@ class TestHidingChanges:
         run.refresh_from_db()
         record = self.served(run, ana, structured_model_response=ANSWER)
         other = EvaluationFactory.create(run=run, structured_model_response=ANSWER)
-        before = sampling_settings.current_settings(run)
+        before = current_settings(SamplingSettings, run)
         larger = replace(before, blind_share=1)
-        sampling_settings.configure(run_id=run.pk, actor=lea, settings=larger, seen=before.fingerprint)
+        sampling_settings.configure(run_id=run.pk, actor=lea, settings=larger, seen=fingerprint(before))
         record, other = (Evaluation.objects.get(pk=one.pk) for one in (record, other))
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
         assert blind_scoring.is_hidden(other, ana)

@@ -1,13 +1,13 @@
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from cognireview.types.encoding import members
-from cognireview.types.runs import QueueSettings
+from cognireview.types.runs import QueueSettings, SamplingSettings
 from reviews.days import read_day
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import FEWEST_REVIEWERS, MOST_REVIEWERS
@@ -16,7 +16,7 @@ from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.queue.queue_settings import MAX_CLAIM_MINUTES, configure_queue
 from reviews.records.conflicts import SettingsChanged
-from reviews.rubric.run_settings import InvalidSettings, fingerprint
+from reviews.rubric.run_settings import InvalidSettings, current_settings, fingerprint
 
 
 def _share(text: str) -> float:
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         except InvalidSettings as invalid:
             lines = [f"{_spelled(name)}: {' '.join(problem)}" for name, problem in invalid.problems.items()]
             raise CommandError("\n".join(lines), returncode=2) from invalid
-        settings = members(QueueSettings, found) | asdict(sampling_settings.current_settings(found))
+        settings = members(QueueSettings, found) | asdict(current_settings(SamplingSettings, found))
         for name, value in settings.items():
             shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
             self.stdout.write(f"{_spelled(name)} {shown}")
@@ -105,8 +105,7 @@ def _spelled(name: str) -> str:
 
 @transaction.atomic
 def _configure(run: Run, given: dict[str, Any]) -> Run:
-    queue = QueueSettings(**{one.name: getattr(run, one.name) for one in fields(QueueSettings)})
-    sampling = sampling_settings.current_settings(run)
+    queue, sampling = current_settings(QueueSettings, run), current_settings(SamplingSettings, run)
     of_queue = {name: value for name, value in given.items() if hasattr(queue, name)}
     of_sampling = {name: value for name, value in given.items() if hasattr(sampling, name)}
     if of_queue:
@@ -115,6 +114,6 @@ def _configure(run: Run, given: dict[str, Any]) -> Run:
     if of_sampling:
         settings = replace(sampling, **of_sampling)
         run = sampling_settings.configure(
-            run_id=run.pk, actor=None, settings=settings, seen=sampling.fingerprint
+            run_id=run.pk, actor=None, settings=settings, seen=fingerprint(sampling)
         )
     return run

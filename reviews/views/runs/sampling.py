@@ -5,14 +5,11 @@ from typing import Any
 
 from django import forms
 
+from cognireview.types.runs import SamplingSettings
 from reviews.judge import sampling_settings
-from reviews.judge.sampling_settings import (
-    FEWEST_REVIEWERS,
-    MOST_REVIEWERS,
-    SamplingSettings,
-    percentage,
-)
+from reviews.judge.sampling_settings import FEWEST_REVIEWERS, MOST_REVIEWERS, percentage
 from reviews.models import Run, User
+from reviews.rubric.run_settings import current_settings, fingerprint
 from reviews.views.runs.settings_page import SettingsForm
 
 _SHARES = ("blind_share", "sample_share", "overlap_share", "spot_check_share")
@@ -85,10 +82,10 @@ class SamplingForm(SettingsForm):
         )
 
     def stored_values(self, run: Run) -> dict[str, Any]:
-        known = sampling_settings.current_settings(run)
+        known = current_settings(SamplingSettings, run)
         shares = {name: percentage(getattr(known, name)) for name in _SHARES}
         target = "" if known.accuracy_target is None else percentage(known.accuracy_target)
-        return asdict(known) | shares | {"accuracy_target": target, "seen": known.fingerprint}
+        return asdict(known) | shares | {"accuracy_target": target, "seen": fingerprint(known)}
 
     def configure(self, run: Run, actor: User) -> None:
         entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap", "accuracy_target")}

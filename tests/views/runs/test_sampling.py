@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.judge import sampling_settings
-from reviews.judge.sampling_settings import SamplingSettings
+from cognireview.types.runs import SamplingSettings
 from reviews.models import Evaluation, Run
+from reviews.rubric.run_settings import current_settings
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
 from tests.support.work import evaluations
@@ -36,7 +36,7 @@ def saved(client: Client, run: Run, **changes: str) -> Any:
 
 
 def settings_of(run: Run) -> SamplingSettings:
-    return sampling_settings.current_settings(Run.objects.get(pk=run.pk))
+    return current_settings(SamplingSettings, Run.objects.get(pk=run.pk))
 
 
 class TestMeasurementPage:
