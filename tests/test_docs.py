@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand
 from cognireview.environment import BASE_DIR, FIELDS, variable_name
 from cognireview.setting_values import Secret
 from cognireview.types.judge import JudgeReport
+from reviews.judge.accuracy_figures import FIGURES
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 
 DOCS = BASE_DIR / "docs"
@@ -53,6 +54,11 @@ def test_settings_table_matches_environment() -> None:
 def test_judge_document_names_every_part_of_the_report() -> None:
     section = (DOCS / "judge.md").read_text().partition("## The report as JSON")[2].partition("\n## ")[0]
     assert [one.name for one in fields(JudgeReport) if f"`{one.name}`" not in section] == []
+
+
+def test_judge_document_names_every_metric_of_a_requirement() -> None:
+    row = (DOCS / "judge.md").read_text().partition("| judge vs reviewers | ")[2].partition(" |\n")[0]
+    assert [name for name in FIGURES if f"`{name}`" not in row] == []
 
 
 def test_every_setting_has_a_description() -> None:

@@ -53,14 +53,7 @@ PARTS: dict[Part, str] = {
     "looks worse on them than on all records.",
     "unflagged": "Unflagged records are represented by a random sample of them.",
 }
-DEFINITIONS = coefficients.DEFINITIONS | {
-    "accuracy": "How often the judge's verdict, or its score of a criterion, is the one that a reviewer "
-    "gives without seeing it. It is high by itself if most records get the same verdict.\n\n"
-    "Over the whole run, flagged and unflagged records count by their numbers, whoever was asked about more "
-    "of them: clustered, stratified prediction-powered inference (Angelopoulos, Duchi & Zrnic 2023; Fisch et "
-    "al. 2024). Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998).",
-    "changed": after_reveal.DEFINITION,
-}
+DEFINITIONS = coefficients.DEFINITIONS | {"changed": after_reveal.DEFINITION}
 
 _NO_BLIND = "No blind scores were submitted yet."
 _NO_VERDICTS = "The records have no verdict that could be compared."
@@ -196,7 +189,6 @@ class JudgeVsHuman:
 
     @shares_loads
     def as_json(self) -> dict[str, Any]:
-        # Counts what it loads.
         ratings = [
             {"basis": basis, "part": part, "ratings": ratings}
             for (basis, part), ratings in self.ratings.items()

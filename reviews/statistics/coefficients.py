@@ -28,9 +28,11 @@ from reviews.statistics.totals import ClusterTotals, picked
 _CLUSTERED = "Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998)."
 _POSTERIOR = "Interval: Dirichlet posterior at the effective sample size of the tasks."
 DEFINITIONS = {
-    "accuracy": "How often the judge's score is the reviewer's. It is high by itself if most records get the "
-    "same score.\n\n"
-    f"The share of ratings that equal the judge's score. {_CLUSTERED}",
+    "accuracy": "How often the judge's verdict, or its score of a criterion, is the one that a reviewer "
+    "gives without seeing it. It is high by itself if most records get the same verdict.\n\n"
+    "Over the whole run, flagged and unflagged records count by their numbers, whoever was asked about more "
+    "of them: clustered, stratified prediction-powered inference (Angelopoulos, Duchi & Zrnic 2023; Fisch et "
+    f"al. 2024). {_CLUSTERED}",
     "kappa": "How much better the judge agrees with reviewers than chance would. 1 is perfect, 0 is no "
     "better than chance.\n\n"
     "Cohen's kappa, where chance is two raters who give each score as often as these two did. It drops if "
@@ -87,7 +89,7 @@ class Confusion:
     #: All scores that could have been given.
     categories: tuple[Category, ...]
     totals: ClusterTotals
-    #: The column of the first pair, of totals with several domains.
+    #: The column of the first pair, if the totals have several domains.
     start: int = 0
 
     @property
@@ -149,20 +151,20 @@ def accuracy(confusion: Confusion) -> Estimate:
 
 def false_pass(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's No scores that the judge scored Yes. `n` counts the No scores."""
-    return _taken_for(confusion, "false_pass", "The human gave no score that counts as No.")
+    return _share(confusion, "false_pass", "The human gave no score that counts as No.")
 
 
 def defects_caught(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's No scores that the judge scored No, too."""
-    return _taken_for(confusion, "defects_caught", "The human gave no score that counts as No.")
+    return _share(confusion, "defects_caught", "The human gave no score that counts as No.")
 
 
 def false_fail(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's Yes scores that the judge scored No. `n` counts the Yes scores."""
-    return _taken_for(confusion, "false_fail", "The human gave no score that counts as Yes.")
+    return _share(confusion, "false_fail", "The human gave no score that counts as Yes.")
 
 
-def _taken_for(confusion: Confusion, name: str, why: str) -> Estimate:
+def _share(confusion: Confusion, name: str, why: str) -> Estimate:
     found = confusion.ratios[name]
     return found if found.value is not None else undefined(why)
 

@@ -12,7 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cognireview.types.estimates import Estimate
+from reviews.judge.accuracy_figures import FIGURES
 from reviews.records.scales import Level
+from reviews.statistics import coefficients
 from reviews.statistics.agreement import Category
 from reviews.statistics.coefficients import (
     DEFINITIONS,
@@ -33,7 +35,7 @@ from tests.support.statistics_packages import metrics
 
 YES_NO = (Category("Yes", "yes", 2), Category("No", "no", 0))
 SCALE = (Category("Yes", "yes", 2), Category("Partial", "partial", 1), Category("No", "no", 0))
-OF_A_TABLE = (accuracy, defects_caught, kappa, weighted_kappa, ac1, false_pass, false_fail, leniency)
+OF_A_TABLE = [getattr(coefficients, name) for name in FIGURES]
 CHANCE_CORRECTED = (kappa, weighted_kappa, ac1)
 
 # cont3x3abstractors of Gwet, Handbook of Inter-Rater Reliability, with the results that its author's package
@@ -328,5 +330,5 @@ class TestClusters:
 
 
 def test_every_coefficient_has_a_definition_with_its_source() -> None:
-    assert {figure.__name__ for figure in OF_A_TABLE} == {*DEFINITIONS}
+    assert {*FIGURES} == {*DEFINITIONS}
     assert all(re.search(r"\b(19|20)\d\d\b", text) for text in DEFINITIONS.values())
