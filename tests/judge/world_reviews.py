@@ -18,7 +18,7 @@ from tests.judge.world import CRITERIA, Scores, World
 from tests.support.lines import import_data
 
 #: The settings at the start and after a third of the work: shares change while people review.
-FIRST = SamplingSettings(0.6, 0.1, 0.5, 2, accuracy_target=None, spot_check_share=0)
+FIRST = SamplingSettings(0.6, 0.1, 0.5, 2, accuracy_target=None, spot_check_share=0.0)
 THEN = replace(FIRST, blind_share=0.85, sample_share=0.2)
 _ESCALATES, _UNDOES, _CLOSES = 0.03, 0.02, 0.4
 _CAUSES = {"Yes": "too lenient", "No": "too strict", "Partial": "missed a step"}
