@@ -20,7 +20,7 @@ class Settings:
 
 
 def read_settings(url: str | None, token: str | None) -> Settings:
-    """Return the settings; what is None comes from the environment. Raises `InvalidSettings`."""
+    """Return the settings. The environment replaces None. Raises `InvalidSettings`."""
     url, token = (
         (os.environ.get(name, "") if given is None else given).strip()
         for name, given in ((URL, url), (TOKEN, token))

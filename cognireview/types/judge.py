@@ -21,7 +21,7 @@ from cognireview.types.report_parts import (
 
 AccuracyChange = Literal["better", "worse", "not shown"]
 LeniencyChange = Literal["milder", "stricter", "not shown"]
-# What two runs have in common.
+# A property that two runs share.
 Relation = Literal["judge", "prompt", "criteria"]
 GoldBasis = Literal["blind", "adjudicated"]
 

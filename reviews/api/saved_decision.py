@@ -82,7 +82,7 @@ def saved_out(made: Review) -> dict[str, Any]:
         outcome = "current"
     else:
         outcome = "disagreement" if record.is_escalated else "independent review"
-        decision["version"] = None  # it would tell how many reviews there are
+        decision["version"] = None  # the number would reveal how many reviews there are
     return {
         "outcome": outcome,
         "status": record.shown_status,

@@ -107,7 +107,7 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
 
 @operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(412,), parameters=[_VERSION])
 def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
-    """Cancel an upload, and remove what was received."""
+    """Cancel an upload, and remove its parts."""
     tus.check_version(request)
     uploads.discard(upload=_find(request, upload_id), actor=request.user)
     response["Tus-Resumable"] = tus.VERSION

@@ -14,7 +14,7 @@ class Share(NamedTuple):
     """The part of one person."""
 
     person: User
-    #: The number of records; None for an even share of those that nobody's number takes.
+    #: The number of records; None for an even share of the records that are left.
     number: int | None = None
 
 

@@ -125,7 +125,7 @@ class _Channel(NamedTuple):
 
 
 def start_processes(count: int) -> list["_Process"]:
-    """Start a process that forks the others once it has imported what they need."""
+    """Start one process, which imports the parser and then forks the others."""
     return [_Process(channel) for channel in _start(count)]
 
 

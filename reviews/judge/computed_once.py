@@ -1,4 +1,4 @@
-"""Keep figures of ratings as long as the ratings themselves, which stay until one of them changes."""
+"""Keep figures together with the ratings that they are computed from."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,9 +11,9 @@ _P = ParamSpec("_P")
 
 
 def computes_once(compute: Callable[Concatenate[Ratings, _P], _T]) -> Callable[Concatenate[Ratings, _P], _T]:
-    """Decorate a function of ratings, whose last result stays as long as they do, for equal other arguments.
+    """Decorate a function of ratings: its last result is kept with them, for calls with equal arguments.
 
-    Nobody changes the result.
+    Callers must not change the result.
     """
 
     @wraps(compute)

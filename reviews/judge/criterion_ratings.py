@@ -22,10 +22,10 @@ _RATING = np.dtype([("cluster", np.int32), ("weight", np.float64)])
 
 @loads
 def load_blind_ratings(scope: JudgeScope) -> dict[str | None, Ratings]:
-    """Load the blind ratings of the verdict (None) and of all criteria that have any. Takes two queries.
+    """Load the blind ratings of the verdict (None) and of each rated criterion, with two queries.
 
-    Each has a rating for each time that a person scored a record: without scores if the judge did not score
-    the criterion.
+    A criterion has a rating of every record that a person scored. Where the judge did not score the
+    criterion, this rating has no scores.
     """
     found = load_all_ratings(scope)
     whole = found.get(None, NO_RATINGS)

@@ -93,7 +93,7 @@ class RatedRecord:
     judge: Any
     #: In a blind rating, the score before the judge's scores were shown.
     human: Any
-    #: What the reviewer submitted; None also if a blind rating has no decision by its reviewer yet.
+    #: The submitted score; None also if a blind rating has no decision by its reviewer yet.
     final: Any
     #: Criterion -> cause that the decision names.
     causes: Mapping[str, str]

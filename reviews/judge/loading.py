@@ -32,7 +32,7 @@ def shares_loads(action: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def loads(load: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a loading function. Its arguments are hashable, and nobody changes its result."""
+    """Decorate a loading function with hashable arguments. Callers must not change its result."""
     parameters = signature(load)
 
     @wraps(load)

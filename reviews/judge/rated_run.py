@@ -62,7 +62,7 @@ class RatedRun:
         return self.totals_of(values.reshape(-1, len(columns)), domain=domain)
 
     def totals_of(self, values: FloatArray, *, domain: Callable[[Cell], int] | None = None) -> ClusterTotals:
-        """Do the same with values of each kind of rating: a row for each, in the order of `ratings.kinds`."""
+        """Add up given values: a row for each kind of rating, in the order of `ratings.kinds`."""
         domains = None if domain is None else [domain(cell) for cell in self.records.cells]
         return self._extrapolation.totals(values, domains)
 

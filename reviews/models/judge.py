@@ -220,13 +220,13 @@ class Rating(models.Model):
     class Meta:
         db_table = "rating"
         indexes: ClassVar = [
-            # Figures read this index only.
+            # Figures about the judge read this index only.
             models.Index(
                 fields=["cell"],
                 include=["cluster", "probability", "raters", "reviewer", "at", "evaluation", "final"],
                 name="rating_of_cell",
             ),
-            # Agreement among people reads this one.
+            # Agreement among reviewers reads this index only.
             models.Index(
                 fields=["cell"],
                 include=["evaluation", "reviewer", "cluster", "probability", "at"],

@@ -115,7 +115,7 @@ def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
 
 
 class _Ending(NamedTuple):
-    """The pattern of a line that ends with some keys in order."""
+    """The pattern of a line whose last keys are these, in this order."""
 
     #: The common prefix of the keys.
     opening: bytes

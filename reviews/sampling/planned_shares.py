@@ -81,7 +81,7 @@ class ReviewPlan:
 
     #: Half the width of the 95% interval to reach, from 0 to 1.
     target: float
-    #: Whether the interval of the whole run is to be narrowed, or that of each part.
+    #: The interval to narrow: that of the whole run, or that of each part.
     aim: Aim
     shares: tuple[CellShare, ...]
     #: The judge, prompt and model of its records, by the name of the filter; empty for the whole run.
@@ -154,7 +154,7 @@ def planned_values(
 
 
 def has_order(run: Run) -> bool:
-    """Return whether a plan orders the flagged records, as one that has ended does until the next draw."""
+    """Return whether a plan orders the flagged records. An ended plan does so until the next draw."""
     return run.review_plan is not None
 
 

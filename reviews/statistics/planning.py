@@ -32,9 +32,9 @@ class DesignEffect:
 
     #: The multiple with the existing ratings.
     now: float
-    #: The multiple of the part of the variance that more ratings reduce.
+    #: The multiple of the variance that shrinks with more ratings.
     reduced: float
-    #: The part of the variance that they do not reduce: that between tasks.
+    #: The variance between tasks, which more ratings do not reduce.
     kept: float = 0.0
 
 

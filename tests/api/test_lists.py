@@ -64,7 +64,7 @@ def test_lists_are_followed_page_by_page(of_max: Program, max: User) -> None:
     assert [len(page["evaluations"]) for page in listed] == [2, 1]
 
 
-def test_runs_are_in_pages_with_a_limit(of_max: Program) -> None:
+def test_runs_are_paginated_with_a_limit(of_max: Program) -> None:
     for name in ("one", "two", "three"):
         RunFactory.create(name=name)
     listed = [[run["name"] for run in page] for page in pages(of_max, "runs?limit=2")]
@@ -73,7 +73,7 @@ def test_runs_are_in_pages_with_a_limit(of_max: Program) -> None:
     assert "Link" not in of_max.get("runs")
 
 
-def test_invitations_are_in_pages(of_max: Program) -> None:
+def test_invitations_are_paginated(of_max: Program) -> None:
     people = [{"name": f"Eva {number}", "role": "reviewer"} for number in range(3)]
     of_max.ask("POST", "invitations", {"people": people})
     listed = pages(of_max, "invitations?limit=2")
@@ -81,9 +81,7 @@ def test_invitations_are_in_pages(of_max: Program) -> None:
 
 
 @pytest.mark.slow
-def test_questions_are_in_pages_as_escalations_in_the_inbox_and_as_own(
-    of_lea: Program, of_ana: Program, ana: User
-) -> None:
+def test_questions_are_paginated_in_each_list(of_lea: Program, of_ana: Program, ana: User) -> None:
     asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
     made = [
         escalations.escalate(evaluation_id=EvaluationFactory.create().pk, reviewer=ana, **asked).pk

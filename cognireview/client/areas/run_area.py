@@ -1,4 +1,4 @@
-"""A part of a run."""
+"""The base of areas whose operations are about one run."""
 
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class RunArea(Area[B]):
-    """A part of the run with a name."""
+    """Operations about the run with this name."""
 
     def __init__(self, transport: Transport[B], name: str) -> None:
         super().__init__(transport)

@@ -1,7 +1,7 @@
 """Read the filters of a comparison, which apply to both sides.
 
-A filter by what is compared, such as the judge of two runs that have no judge in common, would leave a side
-without records. So it does not apply, and the scope says why.
+A filter that would leave one side without records does not apply, such as the judge if the two runs have no
+judge in common. The scope says why.
 """
 
 from collections import Counter

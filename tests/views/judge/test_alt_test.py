@@ -72,7 +72,7 @@ def test_section_answers_for_the_verdict(as_lea: Client, run: Run, people: list[
         (15, "", "Whether judge-1 may replace experts (epsilon 0.2) is not shown yet"),
     ],
 )
-def test_section_of_a_worse_judge(
+def test_section_says_whether_a_worse_judge_may_replace_experts(
     *, wrong: int, tone: str, answer: str, as_lea: Client, run: Run, people: list[User]
 ) -> None:
     rate_together(run, people, [*[ALIKE] * (100 - wrong), *[JUDGE_DIFFERS] * wrong])

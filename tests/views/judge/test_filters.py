@@ -68,7 +68,7 @@ class TestPages:
         for tab in page.context["tabs"]:
             assert all(name in tab.url for name in values), tab.url
 
-    def test_ratings_behind_a_dot_over_runs_are_those_of_the_filters(
+    def test_dot_of_a_run_leads_to_ratings_with_the_filters(
         self, runs: tuple[Run, Run], client: Client, lea: User
     ) -> None:
         client.force_login(lea)
