@@ -140,3 +140,30 @@ def test_conflicts_and_reasons_of_rejections_need_no_scrolling_on_a_phone(
         widths = page.locator(columns).evaluate_all("cells => cells.map((cell) => cell.clientWidth)")
         assert min(widths) >= 40
     context.close()
+
+
+_LISTS = ("runs", "people", "jobs", "workload", "my-reviews")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_lists_need_no_scrolling_on_a_phone(
+    browser: Browser, live_server: LiveServer, max: User, ana: User, width: int
+) -> None:
+    source = import_data(file_of(line("eval_0")), run="A run with a long name, imported from a file")
+    source.target_run.evaluations.update(assigned_to=ana)
+    decide(Evaluation.objects.get(), max)
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    start_session(page, live_server.url, max)
+    for name in _LISTS:
+        page.goto(live_server.url + reverse(name))
+        assert page.locator(".stacked tbody td:visible").count() > 2, name
+        boxes = page.locator(".scroll:has(table)").evaluate_all(
+            "boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth).length"
+        )
+        assert boxes == 0, name
+    page.goto(live_server.url + reverse("people"))
+    shown = page.locator("td[data-column='Role']").first
+    assert shown.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Role: "'
+    expect(page.get_by_role("columnheader")).to_have_count(0)
+    context.close()
