@@ -4,10 +4,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.messages.storage.base import Message
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.db import OperationalError
 from django.http import (
     HttpRequest,
@@ -37,8 +38,12 @@ def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -
     return render(request, "site/errors/page.html", context, status=status)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names them)
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unreadable request. The usual page would read its parameters again."""
+    if isinstance(exception, RequestDataTooBig):
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2
+        sentence = f"The form is larger than {limit} MB. Nothing was saved: go back and shorten the texts."
+        return _service_error(request, 413, "Form too large", sentence)
     return standalone_error_page(
         400,
         "Bad request",

@@ -1,6 +1,9 @@
 """Error pages explain the error, and no request causes a server error."""
 
+from urllib.parse import urlencode
+
 import pytest
+from django.conf import LazySettings
 from django.db import DatabaseError, OperationalError
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -112,6 +115,20 @@ def test_server_error_page_makes_no_query(rf: RequestFactory, django_assert_num_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_form_that_is_too_large_is_rejected_with_the_limit(
+    headers: dict[str, str], client: Client, settings: LazySettings
+) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024**2
+    form = {"username": "ana", "password": "x" * 3 * 1024**2}
+    response = client.post(
+        reverse("login"), urlencode(form), content_type="application/x-www-form-urlencoded", headers=headers
+    )
+    assert response.status_code == 413
+    assert "The form is larger than 2 MB. Nothing was saved" in response.content.decode()
+    assert ("<html" in response.content.decode()) == (not headers)
+
+
 def test_form_with_thousands_of_fields_is_rejected(max: User, client: Client) -> None:
     client.force_login(max)
     response = client.post(reverse("runs"), {f"field-{n}": "" for n in range(3001)})

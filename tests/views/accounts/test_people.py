@@ -36,7 +36,7 @@ class TestPeoplePage:
     def test_people_page_lists_active_accounts(self, as_max: Client, ana: User) -> None:
         UserFactory.create(username="gone", role="lead", is_active=False)
         page = text(as_max.get(reverse("people")))
-        assert "<td>reviewer</td>" in page
+        assert '<td data-column="Role">reviewer</td>' in page
         assert page.index(">ana<") < page.index(">max<")
         assert ">gone<" not in page
         assert ">gone<" in text(as_max.get(reverse("people"), {"state": "deactivated"}))
