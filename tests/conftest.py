@@ -1,19 +1,18 @@
 """Shared fixtures: a private PostgreSQL server, the known people, and checks that apply to every test."""
 
-import gc
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client, override_settings
-from hypothesis import settings as examples
 from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations import outage
@@ -35,11 +34,6 @@ from tests.support.sessions import log_in
 from tests.support.shared_world import shared_world
 from tests.support.template_database import test_database_from_template
 from tests.support.waiting import PATIENCE
-
-# The duration of an example depends on the machine. `--hypothesis-profile=thorough` tries more examples.
-examples.register_profile("short", deadline=None, max_examples=25)
-examples.register_profile("thorough", deadline=None, max_examples=1_000)
-examples.load_profile("short")
 
 # With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: each start of `manage.py` and of pytest would mostly
 # compile.
@@ -63,9 +57,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + has_browser_tests if is_whole else 0
 
 
-# Nothing to collect while modules are imported. Later, a test leaves little garbage behind.
-gc.disable()
-gc.set_threshold(50_000, 20, 20)
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the profiles of Hypothesis before its plugin looks for the selected one."""
+    if config.getoption("--hypothesis-profile"):
+        import_module("tests.support.examples")
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Load the profile of Hypothesis before a file that uses it. Other files start sooner without it."""
+    if isinstance(collector, pytest.Module) and "hypothesis" in collector.path.read_text():
+        import_module("tests.support.examples")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -84,13 +86,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def pytest_collection_finish() -> None:
-    """Keep the garbage collector from looking through all modules and tests again and again.
-
-    Without collecting first, which takes a second in each process and finds little.
-    """
-    gc.freeze()
-    gc.enable()
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Spare files without random examples the summary by Hypothesis's plugin, which imports Hypothesis."""
+    if "hypothesis" not in sys.modules:
+        session.config.pluginmanager.unregister(name="hypothesispytest")
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:

@@ -1,9 +1,12 @@
 """Checks that apply to every test."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
 from django.template import Context, Template
+from hypothesis import settings as examples
 
 from reviews.accounts import people
 from reviews.models import AuditEvent
@@ -19,6 +22,21 @@ def test_undefined_template_variable_fails() -> None:
 def test_warning_fails() -> None:
     with pytest.raises(UserWarning):
         warnings.warn("a warning", stacklevel=1)
+
+
+def test_random_examples_follow_a_profile() -> None:
+    assert examples.get_current_profile_name() in ("short", "thorough")
+
+
+@pytest.mark.slow
+def test_file_without_random_examples_starts_without_hypothesis() -> None:
+    program = """if True:
+        import sys, pytest
+        pytest.main(["--collect-only", "-q", "tests/test_days.py"])
+        print("hypothesis" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.django_db(transaction=True)
