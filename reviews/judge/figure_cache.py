@@ -33,6 +33,7 @@ _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Hashable)
 _S = TypeVar("_S")
 _P = ParamSpec("_P")
+_PartName: TypeAlias = Literal["whole", "of_counts", "of_records"]
 _OfScope: TypeAlias = Callable[Concatenate[JudgeScope, _P], _T]
 
 # The ratings and records that cached figures may hold, about 35 bytes each. The last figures always stay.
@@ -190,18 +191,33 @@ def cache_records(
     compute: Callable[Concatenate[tuple[JudgeScope, ...], _P], _T],
 ) -> Callable[Concatenate[tuple[JudgeScope, ...], _P], _T]:
     """Do the same for a function of several scopes that reads of records what no decision changes."""
+    return _decorate(compute, lambda scopes: _parts(scopes, "of_records"))
 
-    def look(scopes: tuple[JudgeScope, ...]) -> tuple[Hashable, ...] | None:
-        states = tuple(_part(scope.run, "of_records") for scope in scopes)
-        return None if None in states else states
+
+def cache_comparison(
+    compute: Callable[Concatenate[tuple[JudgeScope, ...], _P], _T],
+) -> Callable[Concatenate[tuple[JudgeScope, ...], _P], _T]:
+    """Do the same as `cache_figures` for a function of several scopes, which may read the rows of runs."""
+
+    def look(scopes: tuple[JudgeScope, ...]) -> tuple[object, ...] | None:
+        states = _parts(scopes, "whole")
+        # The row of a run may be older than its state.
+        rows = ((run.name, run.rubric, run.blind_share) for run in (scope.run for scope in scopes))
+        return None if states is None else (*states, *rows)
 
     return _decorate(compute, look)
 
 
-def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashable:
+def _part(run: Run, name: _PartName) -> Hashable:
     """Return a part of the state of a run; None before the first sealed event."""
     state = _look(run)
     return getattr(state, name) if state else None
+
+
+def _parts(scopes: tuple[JudgeScope, ...], name: _PartName) -> tuple[Hashable, ...] | None:
+    """Return a part of the states of several runs; None if one of them has no sealed event."""
+    states = tuple(_part(scope.run, name) for scope in scopes)
+    return None if None in states else states
 
 
 def _decorate(

@@ -21,6 +21,7 @@ from reviews.judge.comparison.criteria import compare_criteria
 from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
 from reviews.judge.comparison.judges import JudgeAndPrompt, RunJudges, changes_between, load_scope_judges
 from reviews.judge.comparison.matches import Matches, RatedRecords
+from reviews.judge.figure_cache import cache_comparison
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.records.wording import counted
@@ -87,13 +88,16 @@ class PairedComparison(judge.Comparison):
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """The pairs of a comparison."""
+    """The pairs of a comparison, as columns."""
 
-    found: Matches
     #: The place in `SIDES` of each pair.
     side: IntArray
     #: Whether each pair may be listed.
     shown: BoolArray
+    #: For each judge, the keys of the records and the places of their verdicts in `VERDICTS`.
+    judged: tuple[tuple[IntArray, IntArray], ...]
+    #: The place in `VERDICTS` of each rating.
+    human: IntArray
 
     def chosen(self, side: Side) -> BoolArray:
         chosen: BoolArray = self.shown & (self.side == SIDES.index(side))
@@ -101,21 +105,13 @@ class _Listed:
 
     def pairs_of(self, side: Side) -> list[Pair]:
         chosen = self.chosen(side)
-        pairs = self.found.pairs
-        first, second = self.found.sides
+        columns = [*self.judged[0], *self.judged[1], self.human]
         return [
-            Pair(_judged(first, one), _judged(second, other), VERDICTS[human])
-            for one, other, human in zip(
-                pairs.first[chosen].tolist(),
-                pairs.second[chosen].tolist(),
-                self.found.ratings.human[pairs.rating[chosen]].tolist(),
-                strict=True,
+            Pair(Judged(one, VERDICTS[first]), Judged(other, VERDICTS[second]), VERDICTS[human])
+            for one, first, other, second, human in zip(
+                *(column[chosen].tolist() for column in columns), strict=True
             )
         ]
-
-
-def _judged(records: JudgedRecords, place: int) -> Judged:
-    return Judged(int(records.record[place]), VERDICTS[records.verdict[place]])
 
 
 class Limits(NamedTuple):
@@ -145,9 +141,27 @@ class _Judges(NamedTuple):
 @read_from_replica
 def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> PairedComparison:
     """Compare the judge of a scope with that of an earlier run. The filters apply to both runs."""
-    scopes, runs = (replace(scope, run=first), scope), (first.name, scope.run.name)
+    [found] = _compare_runs((replace(scope, run=first), scope), limits).found
+    return found
+
+
+class _Compared(NamedTuple):
+    """Comparisons that stay in memory."""
+
+    found: tuple[PairedComparison, ...]
+
+    @property
+    def held(self) -> int:
+        """The number of pairs in memory."""
+        return sum(one.n for one in self.found)
+
+
+@cache_comparison
+def _compare_runs(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared:
+    first, second = scopes
+    runs = first.run.name, second.run.name
     if not all(indexing.is_indexed(one.run) for one in scopes):
-        return _unknown(runs, _NOT_INDEXED)
+        return _Compared((_unknown(runs, _NOT_INDEXED),))
     before, after = (load_scope_judges(one) for one in scopes)
     names = before.pairs, after.pairs
     # The records of a single judge need no distinction.
@@ -155,11 +169,12 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
     selected = select_records(scopes, several, limits.records)
     one, other = selected.sides
     ratings = matches.load_ratings(scopes)
-    judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, selected.is_sample)
-    return replace(
+    judges = _Judges(runs, (first, second), tuple(changes_between(before, after)), limits, selected.is_sample)
+    compared = replace(
         _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
         parts=[*_compare_parts(judges, names, (one, other), ratings)] if limits.parts else [],
     )
+    return _Compared((compared,))
 
 
 def _compare_parts(
@@ -195,9 +210,15 @@ def _compare_parts(
 @read_from_replica
 def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[PairedComparison, ...]:
     """Compare judges and prompts that judged the same responses within a scope, in alphabetical order."""
+    return _compare_judges((scope,), limits).found
+
+
+@cache_comparison
+def _compare_judges(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared:
+    [scope] = scopes
     names, rubric = load_scope_judges(scope)
     if len(names) < 2 or not indexing.is_indexed(scope.run):
-        return ()
+        return _Compared(())
     selected, ratings = select_records((scope,), (names,), limits.records), matches.load_ratings([scope])
     [records] = selected.sides
     # Titles name the part in which the pairs differ: the judge, the prompt or both.
@@ -213,7 +234,7 @@ def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[Paire
             sides = (titles[first], titles[second])
             judges = _Judges(sides, (scope, scope), changes, limits, selected.is_sample)
             found.append(_compare(judges, matched, 0))
-    return tuple(found)
+    return _Compared(tuple(found))
 
 
 def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedComparison:
@@ -290,11 +311,13 @@ def _ratings(found: Matches) -> PairedRatings:
 def _listed(found: Matches, hidden: BoolArray) -> _Listed:
     pairs = found.pairs
     human = found.ratings.human[pairs.rating]
-    first, second = (
-        found.sides[side].verdict[places] == human for side, places in enumerate((pairs.first, pairs.second))
+    judged = tuple(
+        (records.record[places], records.verdict[places])
+        for records, places in zip(found.sides, (pairs.first, pairs.second), strict=True)
     )
+    first, second = (verdict == human for _, verdict in judged)
     side = np.where(first, np.where(second, 0, 1), np.where(second, 2, 3))
-    return _Listed(found, side, ~hidden[found.response[pairs.rating]])
+    return _Listed(side, ~hidden[found.response[pairs.rating]], judged, human)
 
 
 def _hidden_responses(scopes: tuple[JudgeScope, JudgeScope], found: Matches) -> BoolArray:
