@@ -6,11 +6,12 @@ which records the list has.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.core.exceptions import EmptyResultSet
+from django.db.models import F, QuerySet
 
-from reviews.database.statements import execute
+from reviews.database.statements import execute, fetch_one, fetch_value
 from reviews.models import Evaluation, Run
 from reviews.search import terms
 from reviews.search.filters import FILTERS, Filters
@@ -23,6 +24,24 @@ _COMMON = 0.1
 _HIGH = 0.015
 # Among this many records, such a list has more than `listing.MAX_COUNTED_OF_MANY`.
 _READ = 25_000
+# The name of the first records hides that of the table from the statement of the list.
+_ESTIMATE = """
+    WITH evaluation AS MATERIALIZED (
+        SELECT * FROM evaluation WHERE run_id = %s ORDER BY first_import_id, first_line LIMIT %s
+    )
+    SELECT (SELECT count(*) FROM evaluation), (SELECT min(id) FROM evaluation),
+           (SELECT count(*) FROM ({matching}) AS listed), {words}
+"""
+_WITH_WORDS = """(
+        SELECT ARRAY[{numbers}] FROM evaluation
+        JOIN evaluation_words AS of_record ON of_record.evaluation_id = evaluation.id
+    )
+"""
+_COUNT = """
+    SELECT count(*) FROM (
+        SELECT FROM ({matching}) AS listed WHERE place >= %s AND place < %s ORDER BY place LIMIT %s
+    ) AS first
+"""
 
 
 class Density(NamedTuple):
@@ -39,23 +58,31 @@ class Density(NamedTuple):
         return self.share >= _HIGH
 
 
-def estimate(run: Run, filters: Filters, condition: Q) -> Density:
-    """Estimate the share of records that fulfil the condition of a list with these filters."""
-    first = run.evaluations.order_by("first_import", "first_line").values("pk")[:_SAMPLED]
+def estimate(run: Run, filters: Filters, matching: QuerySet[Evaluation]) -> Density:
+    """Estimate the share of the records of a run that a list with these filters has: those of `matching`."""
     words = searched_words(filters)
-    wanted = {
-        f"word_{number}": Q(words__words__have=terms.tsquery(word)) for number, word in enumerate(words)
-    }
-    # Aggregates, because an index would find all other records, too.
-    found = run.evaluations.filter(pk__in=first).aggregate(
-        size=Count("pk"),
-        first=Min("pk"),
-        listed=Count("pk", filter=condition),
-        **{name: Count("pk", filter=has_word) for name, has_word in wanted.items()},
-    )
-    size = max(found["size"], 1)
-    common = [word for name, word in zip(wanted, words, strict=True) if found[name] >= _COMMON * size]
-    return Density(found["listed"] / size, frozenset(common), found["first"] or 0)
+    try:
+        statement, values = _compile(matching, "pk")
+    except EmptyResultSet:
+        return Density()
+    numbers = ", ".join("count(*) FILTER (WHERE of_record.words @@ %s::tsquery)" for _ in words)
+    words_in = _WITH_WORDS.format(numbers=numbers) if words else "'{}'::bigint[]"
+    given = [run.pk, _SAMPLED, *values, *map(terms.tsquery, words)]
+    # An index of words or facets would find all other records, too.
+    with reading_in_order():
+        row = fetch_one(_ESTIMATE.format(matching=statement, words=words_in), given)
+    size, first, listed, found = row or (0, None, 0, [])
+    size = max(size, 1)
+    common = [word for word, number in zip(words, found, strict=True) if number >= _COMMON * size]
+    return Density(listed / size, frozenset(common), first or 0)
+
+
+def _compile(matching: QuerySet[Evaluation], place: str) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement for a column of records, named `place`, and its values.
+
+    A part of another statement costs less time than another query of the ORM. Raises `EmptyResultSet`.
+    """
+    return matching.values(place=F(place)).query.sql_with_params()
 
 
 def searched_words(filters: Filters) -> list[str]:
@@ -77,9 +104,13 @@ def are_more(matching: QuerySet[Evaluation], number: int, filters: Filters, dens
         key = "facets__evaluation"
     elif "q" in names:
         key = "words__evaluation"
-    within = {f"{key}__gte": density.first, f"{key}__lt": density.first + _READ}
+    try:
+        statement, values = _compile(matching, key)
+    except EmptyResultSet:
+        return False
+    given = [*values, density.first, density.first + _READ, number + 1]
     with reading_in_order():
-        return matching.filter(**within).order_by(key)[: number + 1].count() > number
+        return int(fetch_value(_COUNT.format(matching=statement), given)) > number
 
 
 _FOR_ALL_MATCHES = (

@@ -189,13 +189,13 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
     if known is not None and known > MAX_COUNTED:
         return _Matches(run.evaluations.filter(condition), total=known)
     size, expected = 0 if known is not None else progress.count_records(run), Density()
+    matching = run.evaluations.filter(condition)
     # The index of words is that of all runs, so common words also matter in a small one.
     if filters and (size > MAX_COUNTED or len(density.searched_words(filters)) > 1):
-        expected = density.estimate(run, filters, condition)
-        condition = only & filters.condition(
-            run, reader, is_indexed=is_indexed, common_words=expected.common_words
-        )
-    matching = run.evaluations.filter(condition)
+        expected = density.estimate(run, filters, matching)
+        if common := expected.common_words:
+            condition = only & filters.condition(run, reader, is_indexed=is_indexed, common_words=common)
+            matching = run.evaluations.filter(condition)
     if expected.share * size > MAX_COUNTED and density.are_more(
         matching, MAX_COUNTED_OF_MANY, filters, expected
     ):
