@@ -51,6 +51,8 @@ class Weighing:
 
     #: The total weight of the records with these scores, on any scale. The number of records if it is absent.
     weights: Mapping[tuple[Any, ...], float] = field(default_factory=dict)
+    #: The sum of their squared weights, on the same scale. The number of records if it is absent.
+    squares: Mapping[tuple[Any, ...], float] = field(default_factory=dict)
     #: The records that are needed for one independent record of average weight.
     design_effect: float = 1.0
 
@@ -93,9 +95,11 @@ class Patterns:
     def weighing(self) -> Weighing:
         """The weights of the scores, and the design effect of the share of unanimous records."""
         weights: dict[tuple[int, ...], float] = defaultdict(float)
+        squares: dict[tuple[int, ...], float] = defaultdict(float)
         for scores, weight in zip(self.scores, self.weight.tolist(), strict=True):
             weights[scores] += weight
-        return Weighing(weights, self._design_effect())
+            squares[scores] += weight**2
+        return Weighing(weights, squares, self._design_effect())
 
     def _design_effect(self) -> float:
         several = np.array([len(one) > 1 for one in self.scores], dtype=np.bool_)
@@ -117,6 +121,8 @@ class _Unit(NamedTuple):
     records: int
     #: The number of records that they stand for. All of them together stand for themselves.
     weight: float
+    #: The sum of the squares of these numbers.
+    square: float
 
 
 def alpha(units: Units, order: Sequence[Any] | None = None, *, weighing: Weighing = EVEN) -> Estimate:
@@ -126,7 +132,7 @@ def alpha(units: Units, order: Sequence[Any] | None = None, *, weighing: Weighin
     """
     place = {score: position for position, score in enumerate(order or ())}
     paired = _paired(units, weighing, None if order is None else place)
-    parts_of = partial(_alpha_parts, is_ordinal=order is not None)
+    parts_of = partial(_alpha_parts, own=_own_share(paired), is_ordinal=order is not None)
     return _among(paired, weighing, "alpha", (_coincidences, parts_of))
 
 
@@ -157,12 +163,24 @@ def _paired(
     for given, records in units.items():
         kept = given if place is None else tuple(sorted(place[one] for one in given if one in place))
         if len(kept) > 1 and records > 0:
-            known = found.get(kept, _Unit(0, 0.0))
-            weight = weighing.weights.get(given, float(records))
-            found[kept] = _Unit(known.records + records, known.weight + weight)
+            known = found.get(kept, _Unit(0, 0.0, 0.0))
+            weight, square = (
+                sums.get(given, float(records)) for sums in (weighing.weights, weighing.squares)
+            )
+            found[kept] = _Unit(known.records + records, known.weight + weight, known.square + square)
     records = sum(unit.records for unit in found.values())
-    total = sum(unit.weight for unit in found.values())
-    return {scores: _Unit(unit.records, unit.weight * records / total) for scores, unit in found.items()}
+    scale = records / max(1e-9, sum(unit.weight for unit in found.values()))
+    return {
+        scores: _Unit(unit.records, unit.weight * scale, unit.square * scale**2)
+        for scores, unit in found.items()
+    }
+
+
+def _own_share(paired: Mapping[tuple[Any, ...], _Unit]) -> float:
+    """Return the share of pairs of scores, by weight, that are a score with itself."""
+    squares = sum(len(scores) * unit.square for scores, unit in paired.items())
+    total = sum(len(scores) * unit.weight for scores, unit in paired.items())
+    return squares / max(1.0, total) ** 2
 
 
 def _among(
@@ -225,10 +243,11 @@ def _coincidences(scores: tuple[Any, ...]) -> _Added:
     return {(score,): times for score, times in counts.items()} | pairs
 
 
-def _alpha_parts(sums: _Sums, *, is_ordinal: bool) -> _Parts:
+def _alpha_parts(sums: _Sums, *, own: float, is_ordinal: bool) -> _Parts:
     """Return observed and expected agreement, with disagreement scaled to at most 1.
 
-    Ordinal disagreement is the squared number of given scores between two scores.
+    Chance pairs each score with all others. `own` is the share of pairs of a score with itself: with equal
+    weights, 1 / scores. Ordinal disagreement is the squared number of given scores between two scores.
     """
     given = {key[0]: amount for key, amount in sums.items() if len(key) == 1}
     pairs = [(key, amount) for key, amount in sums.items() if len(key) == 2]
@@ -245,7 +264,7 @@ def _alpha_parts(sums: _Sums, *, is_ordinal: bool) -> _Parts:
             np.sum([given[one] * middle[one] ** power for one in given], axis=0) for power in (1, 2)
         )
         expected = 2 * (total * second - first**2)
-    return _Parts(1 - observed / total, 1 - expected / (total * (total - 1)))
+    return _Parts(1 - observed / total, 1 - expected / (total**2 * (1 - own)))
 
 
 def _middles(given: Mapping[Any, FloatArray]) -> dict[Any, FloatArray]:

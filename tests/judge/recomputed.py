@@ -290,17 +290,19 @@ def agreement_of(counts: Values, weights: Values) -> Figures:
     same = np.einsum("rss->r", pairs) / (raters * (raters - 1))
     shares = (weights / weights.sum()) @ (counts / raters[:, None])
     agreed, chance = np.average(same, weights=weights), (shares**2).sum()
+    own = raters @ weights**2
     return {
-        "alpha": _alpha(coincidences, 1 - np.eye(len(SCORES))),
-        "ordinal_alpha": _alpha(coincidences, (middle[:, None] - middle) ** 2),
+        "alpha": _alpha(coincidences, 1 - np.eye(len(SCORES)), own),
+        "ordinal_alpha": _alpha(coincidences, (middle[:, None] - middle) ** 2, own),
         "fleiss_kappa": (agreed - chance) / (1 - chance),
         "unanimous": np.average(counts.max(axis=1) == raters, weights=weights),
     }
 
 
-def _alpha(coincidences: Values, distance: Values) -> float:
+def _alpha(coincidences: Values, distance: Values, own: float) -> float:
+    """`own` is the weight of pairs of a score with itself."""
     given = coincidences.sum(axis=0)
-    expected = np.outer(given, given) / (given.sum() - 1)
+    expected = np.outer(given, given) * given.sum() / (given.sum() ** 2 - own)
     return float(1 - (coincidences * distance).sum() / (expected * distance).sum())
 
 

@@ -3,14 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.statistics.intervals import Z, wilson
-from reviews.statistics.reliability import DEFINITIONS, Units, alpha, fleiss_kappa, unanimous
+from reviews.statistics.reliability import DEFINITIONS, Patterns, Units, alpha, fleiss_kappa, unanimous
 from tests.support.estimates import limits, value
 
 # Krippendorff 2011, part C: four observers, twelve units, some of them not seen by all.
@@ -120,6 +122,24 @@ class TestUndefined:
         with_others = {("a", "b"): 2, ("a", "a"): 3, ("a", "x"): 5, ("b", "b", "x"): 1}
         without = {("a", "b"): 2, ("a", "a"): 3, ("b", "b"): 1}
         assert alpha(with_others, "ab") == alpha(without, "ab")
+
+
+def test_weighted_alpha_compares_each_score_with_all_others() -> None:
+    """Chance is the disagreement of any two scores that are not the same one, by their weights."""
+    records = [((0, 0), 1.0)] * 3 + [((0, 1), 5.0)] * 2 + [((1, 1), 5.0), ((0, 1), 1.0), ((0, 0, 1), 5.0)]
+    scores, weight = [one for one, _ in records], np.array([one for _, one in records])
+    each = [(score, record) for record, given in enumerate(scores) for score in given]
+    observed = by_chance = pairs = 0.0
+    for (one, record), (other, another) in permutations(each, 2):
+        both = weight[record] * weight[another]
+        by_chance, pairs = by_chance + both * (one != other), pairs + both
+        if record == another:
+            observed += weight[record] * (one != other) / (len(scores[record]) - 1)
+    observed /= sum(weight[record] for _, record in each)
+    patterns = Patterns(tuple(scores), weight, np.arange(len(scores)))
+    expected = pytest.approx(1 - observed / (by_chance / pairs))
+    assert alpha(patterns.counts, weighing=patterns.weighing).value == expected
+    assert alpha(patterns.counts, (0, 1), weighing=patterns.weighing).value == expected
 
 
 def test_unanimous_records_have_equal_scores() -> None:
