@@ -48,7 +48,9 @@ _ACCURACY = (
 )
 _DIFFERENCE = (
     "How much more often the second judge is right. If the interval includes 0, either judge may be the "
-    f"better one.\n\n{DEFINITION}"
+    "better one.\n\n"
+    "For the verdict, ratings of responses with different verdicts alone count, so the difference may not "
+    f"quite be that of the two accuracies. {DEFINITION}"
 )
 _P = (
     "How surprising the difference would be if both judges were equally good. Below 0.05, it is beyond "
