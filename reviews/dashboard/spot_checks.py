@@ -1,7 +1,7 @@
 """Spot checks: a lead reviews decisions drawn at random, and agrees, corrects their scores or reopens them.
 
 A lead draws decisions of one reviewer, and checks these. Decisions of a run's standing sample are drawn as
-they are made (`review.standing_sample`), and any other lead checks them.
+they are made (`review.current_decision.draw_for_spot_check`), and any other lead checks them.
 """
 
 from collections.abc import Sequence

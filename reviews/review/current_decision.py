@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from reviews.audit import events
-from reviews.models import Evaluation, Review, User
+from reviews.models import Evaluation, Review, SpotCheck, User
+from reviews.queue import allocation
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, start_claim
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import TRANSITIONS
@@ -51,6 +52,16 @@ def make_current(
         **entered,
         **also or {},
     )
+
+
+def draw_for_spot_check(evaluation: Evaluation, review: Review) -> None:
+    """Draw a new current decision into the standing sample of its run, which leads check.
+
+    The share of the run and the record's id determine the result, so the audit log needs no event of its own.
+    Called in the transaction of the decision.
+    """
+    if allocation.is_spot_checked(evaluation.run, evaluation.evaluation_id, review.version):
+        SpotCheck.objects.create(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id)
 
 
 def _leave_line(evaluation: Evaluation) -> None:

@@ -17,9 +17,14 @@ from reviews.models import Evaluation, FileConflict, Review, Run, SpotCheck, Use
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import TRANSITIONS
-from reviews.review import blind_scoring, drafts, independent_reviews, overturns, standing_sample
+from reviews.review import blind_scoring, drafts, independent_reviews, overturns
 from reviews.review import versions as review_versions
-from reviews.review.current_decision import human_changes, make_current, save_decision
+from reviews.review.current_decision import (
+    draw_for_spot_check,
+    human_changes,
+    make_current,
+    save_decision,
+)
 from reviews.review.entries import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
@@ -53,7 +58,7 @@ def submit(
         )
     action = "adjudicate" if basis.open_reviews else "submit"
     review = _decide(action, evaluation, reviewer, submission, basis=basis, **decision)
-    standing_sample.draw(evaluation, review)
+    draw_for_spot_check(evaluation, review)
     return review
 
 
@@ -72,7 +77,7 @@ def revise(
     overturned = evaluation.review
     review = _decide("revise", evaluation, reviewer, submission, **decision)
     overturns.record_revision(overturned, by=review)
-    standing_sample.draw(evaluation, review)
+    draw_for_spot_check(evaluation, review)
     return review
 
 

@@ -19,8 +19,8 @@ from reviews.queue import allocation, claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import identity, score_of
-from reviews.review import drafts, standing_sample, versions
-from reviews.review.current_decision import make_current
+from reviews.review import drafts, versions
+from reviews.review.current_decision import draw_for_spot_check, make_current
 from reviews.review.entries import Decision
 from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.known_answer_rows import is_collecting
@@ -152,7 +152,7 @@ def _settle(evaluation: Evaluation, submitted: Sequence[IndependentReview], acto
     make_current(
         action="resolve", evaluation=evaluation, review=review, also={"independent_reviews": numbers}
     )
-    standing_sample.draw(evaluation, review)
+    draw_for_spot_check(evaluation, review)
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from reviews.exports import jobs, output
 from reviews.imports import uploads
 from reviews.models import AuditEvent, AuditSeal, Evaluation, Review, Run, User
 from reviews.queue import claims
-from reviews.review import escalations, standing_sample
+from reviews.review import decisions, escalations
 from reviews.runs import changes
 from reviews.search import saved_views
 from reviews.search.filters import Filters
@@ -234,7 +234,7 @@ class TestAuditCheck:
         def change_other(*_: object) -> None:
             Evaluation.objects.filter(pk=other.pk).update(human_review_status="Completed")
 
-        monkeypatch.setattr(standing_sample, "draw", change_other)
+        monkeypatch.setattr(decisions, "draw_for_spot_check", change_other)
         decide(record, ana)
         [found] = audit_check.found
         assert found.endswith(
