@@ -211,9 +211,11 @@ def _key(token: str) -> str:
 
 
 def _with_formulas(text: str) -> str:
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for formula in find_formulas(text):
-        parts += [escape(text[done : formula.start].translate(_VISIBLE_CONTROLS)), _math_html(*formula[2:])]
+        parts.append(escape(text[done : formula.start].translate(_VISIBLE_CONTROLS)))
+        parts.append(_math_html(formula.source, formula.is_display))
         done = formula.end
     return "".join([*parts, escape(text[done:].translate(_VISIBLE_CONTROLS))])
 
