@@ -141,6 +141,12 @@ class Funnel:
     outdated: int
     sentences: list[str]
     bounds: Bounds | None
+    """Null without ratings of flagged and of unflagged records."""
+
+    @property
+    def missing(self) -> int:
+        """Assigned records without a blind rating."""
+        return self.assigned - self.locked_in
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.utils.http import urlencode
-
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from reviews.judge.figure_cache import cache_counts
@@ -29,16 +27,6 @@ MOST_REASONS = 100
 
 
 @dataclass(frozen=True)
-class DataCount(report_parts.FacetCount):
-    """The number of records with a facet."""
-
-    @property
-    def query(self) -> str:
-        """The query string that lists these records."""
-        return urlencode({self.name: self.value})
-
-
-@dataclass(frozen=True)
 class DataSummary:
     """The counts of a run, with None and empty tuples until its records are counted."""
 
@@ -48,8 +36,8 @@ class DataSummary:
     no_verdict: int | None
     #: Records among those whose verdict was extracted from the raw output.
     verdicts_read: int | None
-    verifications: tuple[DataCount, ...]
-    contradictions: tuple[DataCount, ...]
+    verifications: tuple[report_parts.FacetCount, ...]
+    contradictions: tuple[report_parts.FacetCount, ...]
     #: The number of all flag reasons.
     flag_reasons: int
     blind: BlindFeasibility
@@ -57,11 +45,13 @@ class DataSummary:
     run: Run
 
     @cached_property
-    def families(self) -> tuple[DataCount, ...]:
+    def families(self) -> tuple[report_parts.FacetCount, ...]:
         """The flag reasons with most records, at most `MOST_REASONS`, if the records are counted."""
         sizes, _ = largest_families(self.run) if self.is_counted else ({}, 0)
         titles = family_titles(self.run, sizes)
-        return tuple(DataCount("reason", one, titles.get(one, one), size) for one, size in sizes.items())
+        return tuple(
+            report_parts.FacetCount("reason", one, titles.get(one, one), size) for one, size in sizes.items()
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -108,12 +98,12 @@ def _count_flag_reasons(scope: JudgeScope) -> int:
     return FacetCount.objects.filter(run=scope.run, name="reason").count()
 
 
-def _facts(run: Run, names: Sequence[str]) -> Iterator[DataCount]:
+def _facts(run: Run, names: Sequence[str]) -> Iterator[report_parts.FacetCount]:
     """Yield the counts of facets with these names, largest first."""
     titles = {name: FILTERS[name].options for name in ("verified", "contradiction")}
     rows = FacetCount.objects.filter(run=run, name__in=names).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
-        yield DataCount(name, value, titles.get(name, {}).get(value, value), records)
+        yield report_parts.FacetCount(name, value, titles.get(name, {}).get(value, value), records)
 
 
 def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:

@@ -21,9 +21,8 @@ from django.db.models import (
     QuerySet,
 )
 
-from cognireview.types import report_parts
 from cognireview.types.estimates import Part
-from cognireview.types.report_parts import Bounds
+from cognireview.types.report_parts import Bounds, Funnel
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.cells import load_strata
@@ -94,21 +93,6 @@ class AssignedRecord(NamedTuple):
     #: Without the large columns.
     evaluation: Evaluation
     is_locked_in: bool
-
-
-@dataclass(frozen=True)
-class Funnel(report_parts.Funnel):
-    """The numbers of records to score blind. Bounds need ratings of flagged and of unflagged records."""
-
-    @property
-    def missing(self) -> int:
-        """Assigned records without a blind rating."""
-        return self.assigned - self.locked_in
-
-    @property
-    def scored(self) -> float:
-        """The share of assigned records with a blind rating, from 0 to 1; 0 without any."""
-        return self.locked_in / self.assigned if self.assigned else 0.0
 
 
 class _Counted(NamedTuple):

@@ -16,7 +16,7 @@ from reviews.judge.data_summary import DataSummary, summarize_data
 from reviews.judge.error_analysis import ErrorAnalysis, analyse_errors
 from reviews.judge.flag_choice import choose_flags
 from reviews.judge.flag_precision import measure_flag_precision
-from reviews.judge.funnel import Funnel, follow_records
+from reviews.judge.funnel import follow_records
 from reviews.judge.leaderboard import Leaderboard, rank_models
 from reviews.judge.loading import shares_loads
 from reviews.judge.missed_errors import MissedErrors, estimate_missed_errors
@@ -40,7 +40,7 @@ class JudgeReport:
     #: None without a target, or if filters select a part of the run.
     target: TargetCheck | None
     judge_vs_human: JudgeVsHuman
-    funnel: Funnel
+    funnel: report_parts.Funnel
     reviewers: tuple[report_parts.ReviewerAgreement, ...]
     alt_test: list[report_parts.AltTest]
     position_bias: tuple[PositionBias, ...]

@@ -63,7 +63,7 @@ class TestDataSummary:
         facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
         [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
         found = Evaluation.objects.filter(
-            Filters.from_query_string(fact.query).condition(Run.objects.get(), None, is_indexed=True)
+            Filters(((fact.name, fact.value),)).condition(Run.objects.get(), None, is_indexed=True)
         )
         assert [record.evaluation_id for record in found] == ["a"]
         assert fact.records == 1

@@ -8,7 +8,7 @@ import pytest
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from reviews.judge import accuracy, funnel
-from reviews.judge.funnel import Funnel, ListedState
+from reviews.judge.funnel import ListedState
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
@@ -40,7 +40,7 @@ def records(run: Run, count: int, **values: Any) -> list[Evaluation]:
     return made
 
 
-def found(run: Run) -> Funnel:
+def found(run: Run) -> report_parts.Funnel:
     scope = JudgeScope(run)
     return funnel.follow_records(scope, accuracy.compare_with_humans(scope))
 

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from django.http import Http404, QueryDict
 from django.urls import reverse
 
-from cognireview.types.report_parts import ReviewerAgreement
+from cognireview.types.report_parts import Funnel, ReviewerAgreement
 from reviews.http.request import Request
 from reviews.judge import accuracy, funnel, planning, scope
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.flag_choice import USUAL_LIMIT
-from reviews.judge.funnel import Funnel
 from reviews.judge.reviewer_agreement import measure_reviewer_agreement
 from reviews.judge.scope import DATES, NO_MODEL, SCOPE_FILTERS, JudgeScope, ReadScope, ScopeChoices
 from reviews.models import Run, User

@@ -6,10 +6,11 @@ from typing import get_args
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from cognireview.types.report_parts import Funnel
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
-from reviews.judge.funnel import DEFINITIONS, AssignedRecord, Funnel, ListedState, list_records
+from reviews.judge.funnel import DEFINITIONS, AssignedRecord, ListedState, list_records
 from reviews.views.access import replica_view
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import render_pages

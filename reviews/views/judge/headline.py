@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
+from cognireview.types.report_parts import Funnel
 from reviews.judge import target
 from reviews.judge.accuracy import DEFINITIONS, JudgeVsHuman
-from reviews.judge.funnel import Funnel
 from reviews.judge.outcomes import GateOutcome
 from reviews.judge.review_plan import why_not_blind
 from reviews.judge.scope import JudgeScope
@@ -54,7 +54,8 @@ class Headline(NamedTuple):
     @property
     def scored(self) -> str:
         """The part of the records assigned to blind review that is scored, as an SVG length."""
-        return f"{100 * self.followed.scored:.2f}%"
+        followed = self.followed
+        return f"{100 * followed.locked_in / followed.assigned if followed.assigned else 0:.2f}%"
 
 
 def headline(
