@@ -14,7 +14,7 @@ from reviews.records.json_text import as_text
 from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import LineError, Record, read_object
 from reviews.records.translation import read_line
-from reviews.records.wording import abbreviate
+from reviews.records.wording import abbreviate, printable
 from reviews.storage import json_outline
 from reviews.storage.errors import ImportRefused
 from reviews.storage.json_document import MemberCutter, NoList, list_start
@@ -186,5 +186,4 @@ def _response(record: Record | Evaluation) -> Any:
 def _short(value: Any) -> str:
     """Return the beginning of a value, on one line and without characters that control a terminal."""
     words = " ".join(as_text(value)[: 2 * _LONGEST_TEXT].split())
-    text = "".join(character for character in words if character.isprintable())
-    return abbreviate(text, _LONGEST_TEXT)
+    return abbreviate(printable(words), _LONGEST_TEXT)

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from reviews.records.wording import printable
+
 
 def columns(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[int] = ()
@@ -17,9 +19,3 @@ def columns(
             for place, (text, width) in enumerate(zip(line, widths, strict=True))
         )
         yield "  ".join(padded).rstrip()
-
-
-def printable(text: str) -> str:
-    """Replace control characters: names come from files, and a terminal would obey them."""
-    kept = text.replace("\u00a0", " ")
-    return "".join(character if character.isprintable() else "\ufffd" for character in kept)

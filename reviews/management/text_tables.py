@@ -11,7 +11,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from reviews.management.columns import printable
+from reviews.records.wording import printable
 
 _GAP = 2
 # A longer word, such as a path, may be broken after its separators.

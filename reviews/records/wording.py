@@ -26,6 +26,12 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def printable(text: str) -> str:
+    """Replace control characters, which a terminal would obey. Texts come from files and addresses."""
+    kept = text.replace("\u00a0", " ")
+    return "".join(character if character.isprintable() else "\ufffd" for character in kept)
+
+
 def abbreviate(text: str, length: int = 60) -> str:
     """Return the first characters of a text, with "…" after them if there are more."""
     return text if len(text) <= length else f"{text[:length]}…"

@@ -20,7 +20,7 @@ from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Import, Run, User
 from reviews.models.evaluations import CLAIMED_IN_QUEUE, DONE, ESCALATED, IN_QUEUE, NOT_FLAGGED, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
-from reviews.records.wording import abbreviate
+from reviews.records.wording import abbreviate, printable, quoted
 from reviews.search import facets, hidden_records, terms
 
 MAX_VALUES = 50
@@ -98,7 +98,7 @@ def _parse_moment(text: str) -> str:
             return moment.astimezone(dt.UTC).isoformat()
     except ValueError:
         pass
-    raise _InvalidValue(f"“{_printable(text)}” is not a time. Write it as 2026-11-21T09:30:00Z.")
+    raise _InvalidValue(f"{_quoted(text)} is not a time. Write it as 2026-11-21T09:30:00Z.")
 
 
 def _updated_since(moment: str, run: Run) -> Q:
@@ -136,7 +136,7 @@ def _parse_due(text: str) -> str:
     try:
         return _parse_day(text)
     except _InvalidValue:
-        raise _InvalidValue(f"“{_printable(text)}” is neither a date nor one of: {', '.join(DUE)}.") from None
+        raise _InvalidValue(f"{_quoted(text)} is neither a date nor one of: {', '.join(DUE)}.") from None
 
 
 def _verdict(word: str) -> Q:
@@ -340,11 +340,11 @@ def _parse_value(name: str, text: str) -> str:
     """Return the canonical value. Raises `_InvalidValue`."""
     known = FILTERS.get(name)
     if not known:
-        raise _InvalidValue(f"Unknown filter “{_printable(name)}”.")
+        raise _InvalidValue(f"Unknown filter {_quoted(name)}.")
     if len(text) > facets.MAX_VALUE_LENGTH or not _is_storable(text):
-        raise _InvalidValue(f"“{_printable(text)}” is not a valid value for {known.title.lower()}.")
+        raise _InvalidValue(f"{_quoted(text)} is not a valid value for {known.title.lower()}.")
     if known.options and text not in known.options:
-        raise _InvalidValue(f"“{_printable(text)}” is not one of: {', '.join(known.options)}.")
+        raise _InvalidValue(f"{_quoted(text)} is not one of: {', '.join(known.options)}.")
     return known.parse(text)
 
 
@@ -353,5 +353,5 @@ def _is_storable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _printable(text: str) -> str:
-    return abbreviate("".join(character if character.isprintable() else "�" for character in text))
+def _quoted(text: str) -> str:
+    return quoted(abbreviate(printable(text)))
