@@ -56,6 +56,9 @@ def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evid
     scores, evidence = phone.locator("#scores"), phone.locator("#evidence")
     top, height = phone.locator(".record-head"), "it => it.offsetHeight"
     before = top.evaluate(height)
+    progress = phone.locator("#progress").bounding_box()
+    assert progress
+    assert progress["x"] < 20
     assert phone.evaluate(_SMALL) == []
     tops = phone.locator("label.tab").evaluate_all("tabs => tabs.map((tab) => tab.offsetTop)")
     assert (len(tops), len(set(tops))) == (4, 1)
@@ -155,8 +158,9 @@ def test_lists_need_no_scrolling_on_a_phone(
     context = browser.new_context(viewport={"width": width, "height": 800})
     page = context.new_page()
     start_session(page, live_server.url, max)
-    for name in _LISTS:
-        page.goto(live_server.url + reverse(name))
+    run = reverse("run", args=[source.target_run.pk])
+    for name in (*map(reverse, _LISTS), run):
+        page.goto(live_server.url + name)
         assert page.locator(".stacked tbody td:visible").count() > 2, name
         boxes = page.locator(".scroll:has(table)").evaluate_all(
             "boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth).length"

@@ -22,9 +22,9 @@ _SHOWN_REASONS, _REASON_LENGTH = 2, 90
 # Filled by position, which takes half as long as by name.
 _ROW = """<tr data-row="{}">{}
 <th scope="row"><a href="{}">{}</a></th>
-<td>{}</td><td>{}</td><td class="nowrap">{}</td>
+<td data-column="Model">{}</td><td data-column="Judge">{}</td><td class="nowrap" data-column="Verdict">{}</td>
 <td class="reasons">{}</td>
-<td class="state">{} {} {} {}</td>
+<td class="state" data-column="Status">{} {} {} {}</td>
 </tr>
 """
 _PICK = (
