@@ -161,7 +161,7 @@ def _has_words(text: str, common: frozenset[str] = frozenset()) -> Q:
     return by_index & Q(words__words__have_by_reading=terms.tsquery(text))
 
 
-_STATUS_TITLES = {name: name.replace("-", " ").capitalize() for name in STATUSES}
+_STATUS_TITLES = {name: name.capitalize() for name in STATUSES} | {"not-required": "Not flagged"}
 DUE = {
     "overdue": "overdue",
     "today": "today",
