@@ -1,5 +1,6 @@
-/* Toasts: messages in #messages, on every page. One that reports a success leaves after six seconds; the time stops while
-   the pointer or the focus is on a toast, and while the page is hidden. Others stay until they are dismissed. */
+/* Toasts: messages in #messages, on every page. One that reports a success, or that nothing was there to undo, leaves after
+   six seconds; the time stops while the pointer or the focus is on a toast, and while the page is hidden. Others stay until
+   they are dismissed. */
 
 import { keys } from "./keys.js";
 

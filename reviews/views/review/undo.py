@@ -51,7 +51,9 @@ def _refused(request: Request, run: Run, refusal: Conflict) -> HttpResponse:
         is_revisable = record.is_decided and not is_disputed and can_revise(request.user, record)
         place, label = ("revise", "Revise it") if is_revisable else ("evaluation", "Open record")
         sentence = format_html('{} <a href="{}">{}</a>', sentence, reverse(place, args=[record.pk]), label)
-    messages.error(request, sentence)
+        messages.error(request, sentence)
+    else:
+        messages.info(request, sentence, extra_tags="leaves")
     if not request.htmx:
         return SeeOther(sending_page(request))
     context = {"run": run, "query": screen.working_filters(request).query_string}

@@ -60,7 +60,7 @@ class TestSubmitting:
         assert response["Location"] == f"{url('evaluation', wanted)}?queue=model%3Do1"
         page = text(as_ana.get(response["Location"]))
         assert '<input type="hidden" name="queue" value="model=o1">' in page
-        assert "(filtered)" in page
+        assert "Filtered · 2 left in the run<" in page
 
 
 class TestPrefetch:
@@ -152,7 +152,7 @@ class TestUndo:
         assert (response.status_code, response["HX-Reswap"]) == (409, "none")
         said = "You have nothing to undo in this run from the last 24 hours."
         for page in (response, as_ana.post(url("undo", claimed.run), follow=True)):
-            assert f'<div class="toast bad" role="alert"> <p>{said}</p>' in text(page)
+            assert f'<div class="toast" data-leaves> <p>{said}</p>' in text(page)
 
 
 class TestRevise:
