@@ -155,7 +155,8 @@ def _counted(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
     if asked.shared:
         found = found.filter(raters__gt=1)
     if asked.escalated:
-        found = found.filter(Exists(Escalation.objects.filter(evaluation=OuterRef("evaluation"))))
+        sent = Escalation.objects.exclude(outcome=Escalation.Outcome.WITHDRAWN)
+        found = found.filter(Exists(sent.filter(evaluation=OuterRef("evaluation"))))
     if asked.reason:
         found = found.filter(families__contains=[asked.reason])
     found = found.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)

@@ -12,7 +12,6 @@ from django.db.models import (
     Aggregate,
     BinaryField,
     BooleanField,
-    Count,
     Exists,
     F,
     Func,
@@ -46,7 +45,7 @@ DEFINITIONS = {
     "verdict before the change.\n\n"
     "Locked-in records on which a reviewer submitted another verdict after the judge's scores were shown.",
     "escalated": "How many of the scored records went to a lead. Their blind scores still count.\n\n"
-    "Locked-in records that somebody escalated, or on which reviewers disagreed.",
+    "Locked-in records that somebody escalated without withdrawing it, or on which reviewers disagreed.",
     "closed": "How many records nobody could judge. They leave a gap in the figures unless they were scored "
     "before.\n\n"
     "Records that a lead closed because nobody could judge them, locked in or not.",
@@ -141,7 +140,7 @@ def _count_records(scope: JudgeScope) -> _Counted:
         assigned=sum(one.records for one in locked_in.values()) + sum(missing.values()),
         locked_in=sum(one.records for one in locked_in.values()),
         changed=_changed(ratings),
-        escalated=_escalated(scope),
+        escalated=_escalated(scope, ratings),
         closed=_closed(scope).count(),
         ratings=sum(one.ratings for one in locked_in.values()),
         outdated=_outdated(scope, locked_in),
@@ -291,12 +290,12 @@ def _is_assigned(scope: JudgeScope, rated: QuerySet[Rating]) -> Q:
     return Q(Exists(rated)) | unrated | closed
 
 
-def _escalated(scope: JudgeScope) -> int:
-    """Count the records with a blind rating that went to a lead."""
-    rated = Rating.objects.filter(evaluation=OuterRef("evaluation"), blind_scores__isnull=False)
-    found = Escalation.objects.filter(Exists(rated), evaluation__in=scope.records())
-    records: int = found.aggregate(records=Count("evaluation", distinct=True))["records"]
-    return records
+def _escalated(scope: JudgeScope, ratings: Iterable[RatingBatch]) -> int:
+    """Count the locked-in records that went to a lead."""
+    sent = Escalation.objects.filter(evaluation__run=scope.run).exclude(outcome=Escalation.Outcome.WITHDRAWN)
+    keys = np.array(sent.values_list("evaluation", flat=True), dtype=np.int64)
+    record = np.concatenate([_NO_KEYS, *(batch.record for batch in ratings)])
+    return len(np.unique(record[np.isin(record, keys)]))
 
 
 def _outdated(scope: JudgeScope, locked_in: Mapping[bool, _LockedIn]) -> int:

@@ -85,6 +85,22 @@ def test_funnel_follows_records_from_assignment_to_the_end(run: Run, ana: User, 
     assert listed(run, "closed") == [closed.pk]
 
 
+def test_escalated_records_are_those_of_the_counted_ratings(run: Run, ana: User, bo: User) -> None:
+    by_ana, by_bo, withdrawn = records(run, 3)
+    [picked] = records(run, 1, needs_human_review=False)
+    for record, reviewer in ((by_ana, ana), (by_bo, bo), (withdrawn, bo), (picked, bo)):
+        lock_in(record, reviewer, "No")
+        escalations.escalate(
+            evaluation_id=record.pk, reviewer=reviewer, kind="cannot judge", reason="no", note=""
+        )
+    escalations.withdraw(escalation_id=withdrawn.escalations.get().pk, actor=bo)
+    counted = found(run)
+    assert (counted.locked_in, counted.escalated) == (3, 2)
+    scope = JudgeScope(run, reviewer=bo)
+    counted = funnel.follow_records(scope, accuracy.compare_with_humans(scope))
+    assert (counted.locked_in, counted.escalated) == (2, 1)
+
+
 def listed(run: Run, state: ListedState) -> list[int]:
     return [one.evaluation.pk for one in funnel.list_records(JudgeScope(run), state).rows]
 
