@@ -79,7 +79,7 @@ class LabelStudio(Tool):
 
 @contextmanager
 def label_studio(folder: Path) -> Iterator[LabelStudio]:
-    """Install Label Studio from PyPI and run it."""
+    """Install Label Studio in an environment of its own, and run it."""
     folder.mkdir()
     # Outside of the checkout, whose settings of uv are for our packages.
     python = folder / "venv" / "bin" / "python"
