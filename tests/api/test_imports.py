@@ -14,7 +14,7 @@ from reviews.api.problems import CONTENT_TYPE
 from reviews.imports import jobs
 from reviews.models import Evaluation, Import, Run, Upload
 from tests.api.conftest import Program
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
@@ -151,7 +151,7 @@ class TestImport:
         assert not Upload.objects.exists()
 
     def test_body_that_did_not_arrive_as_a_whole_is_rejected(self, of_max: Program) -> None:
-        EvaluationFactory.create(run=RunFactory.create(name="one"))
+        EvaluationFactory.create(run__name="one")
         cut = {"CONTENT_LENGTH": "20", "wsgi.input": BytesIO(b"{}")}
         in_chunks = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}
         sent: dict[str, Any]

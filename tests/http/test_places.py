@@ -6,7 +6,7 @@ from django.urls import reverse
 from reviews.http import places
 from reviews.urls import pages
 from tests.browser.sights import NO_PAGES
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 
 # Pages about signing in.
 OUTSIDE = {
@@ -43,7 +43,7 @@ def test_area_of_a_page_is_its_entry_in_the_navigation(name: str, area: str) -> 
 
 @pytest.mark.django_db
 def test_breadcrumb_names_the_pages_above_and_the_current_one() -> None:
-    record = EvaluationFactory.create(run=RunFactory.create(name="Algebra"), task_id="7", model_id="o1")
+    record = EvaluationFactory.create(run__name="Algebra", task_id="7", model_id="o1")
     crumbs = places.breadcrumb("record-history", {"evaluation": record})
     assert crumbs == [
         ("Runs", "/"),

@@ -120,9 +120,8 @@ class Run:
 
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_input_is_reported_in_a_sentence(arguments: str, run_command: Run, ana: User) -> None:
-    run = RunFactory.create(name="algebra")
-    number = ImportFactory.create(run=run).pk
-    GoldSetFactory.create(run=run)
+    number = ImportFactory.create(run__name="algebra").pk
+    GoldSetFactory.create(run=RunFactory._meta.model.objects.get())
     ended = run_command(*arguments.split())
     sentence = (
         WRONG[arguments]

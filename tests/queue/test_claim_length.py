@@ -12,14 +12,14 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.models import Run, User
 from reviews.queue import claims
 from reviews.queue.claim_columns import renewal_interval
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.work import claim_expiry
 
 pytestmark = pytest.mark.django_db
 
 
 def test_claim_lasts_as_long_as_its_run_says(ana: User) -> None:
-    evaluation = EvaluationFactory.create(run=RunFactory.create(claim_minutes=120))
+    evaluation = EvaluationFactory.create(run__claim_minutes=120)
     before = timezone.now()
     claimed = claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
     assert before <= claim_expiry(claimed) - dt.timedelta(hours=2) <= timezone.now()
@@ -39,7 +39,7 @@ def test_page_renews_several_times_before_the_claim_expires(minutes: int, second
 
 
 def test_last_sign_of_life_is_when_the_claim_was_renewed(ana: User, lea: User) -> None:
-    evaluation = EvaluationFactory.create(run=RunFactory.create(claim_minutes=240))
+    evaluation = EvaluationFactory.create(run__claim_minutes=240)
     before = timezone.now()
     claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
     [present] = presence.active_reviewers(WorkSelection())
@@ -47,7 +47,7 @@ def test_last_sign_of_life_is_when_the_claim_was_renewed(ana: User, lea: User) -
 
 
 def test_review_screen_has_the_renewal_interval(client: Client, ana: User) -> None:
-    evaluation = EvaluationFactory.create(run=RunFactory.create(claim_minutes=1))
+    evaluation = EvaluationFactory.create(run__claim_minutes=1)
     claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
     client.force_login(ana)
     page = client.get(reverse("evaluation", args=[evaluation.pk])).content.decode()

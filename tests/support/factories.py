@@ -1,15 +1,15 @@
 """Factories for rows with realistic defaults. Only a real import has a stored source file."""
 
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
-from itertools import count
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, TypeVar
 
+import factory
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db.models import Model
+from factory.django import DjangoModelFactory
 
 from reviews.models import Evaluation, Export, ExportProgress, GoldSet, Import, Run, User
 from reviews.records.extracted_scores import encode_extracted
@@ -24,77 +24,36 @@ SCORES = {
 }
 
 
-class _Draft(dict[str, Any]):
-    """The values of a row so far."""
-
-    def __init__(self, given: Mapping[str, Any], *, number: int, is_saved: bool) -> None:
-        super().__init__(given)
-        self.number = number  # counts the rows of a factory
-        self.is_saved = is_saved
-
-    def related(self, factory: type["_Factory[Any]"], **given: Any) -> Any:
-        """Make a row that this one refers to."""
-        return factory.create(**given) if self.is_saved else factory.build(**given)
-
-
-class _Factory(Generic[Row]):
-    """Makes rows of a model: `create` inserts them, and the rows that they refer to, and `build` does not."""
-
-    model: type[Row]
-    # The values that a test does not give, or functions that compute them from the values before them.
-    defaults: ClassVar[dict[str, Any]]
-    _numbers: ClassVar[Iterator[int]]
-
-    def __init_subclass__(cls) -> None:
-        cls._numbers = count()
+class _QuickFactory(DjangoModelFactory[Row]):
+    class Meta:
+        abstract = True
 
     @classmethod
-    def create(cls, **given: Any) -> Row:
-        row = cls._make(given, is_saved=True)
+    def _create(cls, model_class: type[Row], *args: Any, **values: Any) -> Row:
+        row = model_class(*args, **values)
         insert(row)
         return row
-
-    @classmethod
-    def create_batch(cls, size: int, **given: Any) -> list[Row]:
-        return [cls.create(**given) for _ in range(size)]
-
-    @classmethod
-    def build(cls, **given: Any) -> Row:
-        return cls._make(given, is_saved=False)
-
-    @classmethod
-    def _make(cls, given: dict[str, Any], *, is_saved: bool) -> Row:
-        draft = _Draft(given, number=next(cls._numbers), is_saved=is_saved)
-        for name, value in cls.defaults.items():
-            if name not in draft:
-                draft[name] = value(draft) if callable(value) else value
-        return cls.model(**draft)
-
-
-class UserFactory(_Factory[User]):
-    """`role="lead"` adds the user to that group; without `role`, the user has no role."""
-
-    model = User
-    defaults: ClassVar = {
-        "username": lambda draft: f"person{draft.number:05}"
-    }  # in the order of their creation
-
-    @classmethod
-    def create(cls, *, role: str = "", **given: Any) -> User:
-        user = super().create(**given)
-        if role:
-            insert(user.groups.through(user_id=user.pk, group_id=_group_id(role)))
-        return user
-
-    @classmethod
-    def _make(cls, given: dict[str, Any], *, is_saved: bool) -> User:
-        password = _hash(given.get("password", PASSWORD))
-        return super()._make(given | {"password": password}, is_saved=is_saved)
 
 
 @cache
 def _hash(password: str) -> str:
     return make_password(password)
+
+
+class UserFactory(_QuickFactory[User]):
+    """`role="lead"` adds the user to that group; without `role`, the user has no role."""
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    username = factory.Sequence(lambda n: f"person{n:05}")  # in the order of their creation
+    password = factory.Transformer(PASSWORD, transform=_hash)
+
+    @factory.post_generation  # type: ignore[untyped-decorator]
+    def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:
+        if create and extracted:
+            insert(self.groups.through(user_id=self.pk, group_id=_group_id(extracted)))
 
 
 @cache
@@ -103,81 +62,88 @@ def _group_id(role: str) -> int:
     return Group.objects.get(name=role).pk
 
 
-class RunFactory(_Factory[Run]):
-    model = Run
-    defaults: ClassVar = {"name": lambda draft: f"run {draft.number}"}
+class RunFactory(_QuickFactory[Run]):
+    class Meta:
+        model = Run
+
+    name = factory.Sequence(lambda n: f"run {n}")
 
 
-class ImportFactory(_Factory[Import]):
-    model = Import
-    defaults: ClassVar = {
-        "run": lambda draft: draft.related(RunFactory),
-        "file_name": "evaluations.jsonl",
-        "state": Import.State.DONE,
-    }
+class ImportFactory(_QuickFactory[Import]):
+    class Meta:
+        model = Import
+
+    run = factory.SubFactory(RunFactory)
+    file_name = "evaluations.jsonl"
+    state = Import.State.DONE
 
 
-class EvaluationFactory(_Factory[Evaluation]):
+class EvaluationFactory(_QuickFactory[Evaluation]):
     """A record in the queue, on a line of its own in the single import of its run."""
 
-    model = Evaluation
-    defaults: ClassVar = {
-        "run": lambda draft: draft.related(RunFactory),
-        "first_import": lambda draft: draft.related(ImportFactory, run=draft["run"]),
-        "first_line": lambda draft: draft.number + 1,
-        "source_import": lambda draft: draft["first_import"],
-        "source_line": lambda draft: draft["first_line"],
-        "evaluation_id": lambda draft: f"00000000-0000-4000-8000-{draft.number:012d}",
-        "content_hash": lambda draft: blake2b(draft["evaluation_id"].encode(), digest_size=16).digest(),
-        "task_id": lambda draft: f"{draft.number // 5}",
-        "model_id": "openai/gpt-4o",
-        "response_id": lambda draft: f"response-{draft.number}",
-        "ideal_response_id": lambda draft: f"ideal-{draft['task_id']}",
-        "judge_llm_model": "judge-1",
-        "judge_prompt_template_path": "prompts/judge.txt",
-        "raw_judge_output": lambda _: {"raw_content": "{}"},
-        "parsed_rubric_scores": lambda _: dict(SCORES),
-        "extracted_scores": lambda draft: encode_extracted(
-            draft["parsed_rubric_scores"], draft["raw_judge_output"]
-        ),
-        "aggregated_score": "Fail",
-        "final_answer_verified": False,
-        "verification_message": "Mismatch (Extracted: '1/2', Correct: '2')",
-        "needs_human_review": True,
-        "review_reasons": lambda _: ["Final answer does not match."],
-        "human_review_status": "Needs Review",
-        "created_at": datetime(2025, 4, 30, 12, tzinfo=UTC),
-    }
+    class Meta:
+        model = Evaluation
+
+    run = factory.SubFactory(RunFactory)
+    first_import = factory.SubFactory(ImportFactory, run=factory.SelfAttribute("..run"))
+    first_line = factory.Sequence(lambda n: n + 1)
+    source_import = factory.SelfAttribute("first_import")
+    source_line = factory.SelfAttribute("first_line")
+    content_hash = factory.LazyAttribute(
+        lambda made: blake2b(made.evaluation_id.encode(), digest_size=16).digest()
+    )
+    evaluation_id = factory.Sequence(lambda n: f"00000000-0000-4000-8000-{n:012d}")
+    task_id = factory.Sequence(lambda n: f"{n // 5}")
+    model_id = "openai/gpt-4o"
+    response_id = factory.Sequence(lambda n: f"response-{n}")
+    ideal_response_id = factory.LazyAttribute(lambda made: f"ideal-{made.task_id}")
+    judge_llm_model = "judge-1"
+    judge_prompt_template_path = "prompts/judge.txt"
+    raw_judge_output = factory.LazyFunction(lambda: {"raw_content": "{}"})
+    parsed_rubric_scores = factory.LazyFunction(lambda: dict(SCORES))
+    extracted_scores = factory.LazyAttribute(
+        lambda made: encode_extracted(made.parsed_rubric_scores, made.raw_judge_output)
+    )
+    aggregated_score = "Fail"
+    final_answer_verified = False
+    verification_message = "Mismatch (Extracted: '1/2', Correct: '2')"
+    needs_human_review = True
+    review_reasons = factory.LazyFunction(lambda: ["Final answer does not match."])
+    human_review_status = "Needs Review"
+    created_at = datetime(2025, 4, 30, 12, tzinfo=UTC)
 
 
-class ExportFactory(_Factory[Export]):
+class ExportProgressFactory(DjangoModelFactory[ExportProgress]):
+    class Meta:
+        model = ExportProgress
+
+    bytes_to_read = 0
+
+
+class ExportFactory(DjangoModelFactory[Export]):
     """A queued export of all lines."""
 
-    model = Export
-    defaults: ClassVar = {
-        "run": lambda draft: draft.related(RunFactory),
-        "only": "all",
-        "with_rejected": False,
-        "format": "jsonl",
-        "created_by": lambda draft: draft.related(UserFactory),
-    }
+    class Meta:
+        model = Export
+        skip_postgeneration_save = True
 
-    @classmethod
-    def create(cls, **given: Any) -> Export:
-        export = super().create(**given)
-        insert(ExportProgress(export=export, bytes_to_read=0))
-        return export
+    run = factory.SubFactory(RunFactory)
+    only = "all"
+    with_rejected = False
+    format = "jsonl"
+    created_by = factory.SubFactory(UserFactory)
+    progress = factory.RelatedFactory(ExportProgressFactory, "export")
 
 
-class GoldSetFactory(_Factory[GoldSet]):
+class GoldSetFactory(DjangoModelFactory[GoldSet]):
     """A gold set without ratings."""
 
-    model = GoldSet
-    defaults: ClassVar = {
-        "run": lambda draft: draft.related(RunFactory),
-        "run_name": lambda draft: draft["run"].name,
-        "name": "gold",
-        "filters": lambda _: {},
-        "rubric": lambda _: {},
-        "frozen_at": datetime(2026, 1, 1, tzinfo=UTC),
-    }
+    class Meta:
+        model = GoldSet
+
+    run = factory.SubFactory(RunFactory)
+    run_name = factory.SelfAttribute("run.name")
+    name = "gold"
+    filters = factory.Dict({})
+    rubric = factory.Dict({})
+    frozen_at = datetime(2026, 1, 1, tzinfo=UTC)

@@ -63,7 +63,7 @@ def test_decision_notes_its_version_of_the_guideline(lea: User, ana: User, run: 
     write_guideline(run_id=run.pk, actor=lea, text="Check the sign.", seen=None)
     second = EvaluationFactory.create(run=Run.objects.get(pk=run.pk))
     decide(Evaluation.objects.get(pk=second.pk), ana)
-    found = dict(Review.objects.values_list("evaluation__pk", "guideline_version"))
+    found = dict(Review.objects.values_list("evaluation", "guideline_version"))
     assert found == {first.pk: None, second.pk: 1}
 
 

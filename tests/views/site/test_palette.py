@@ -41,8 +41,7 @@ def test_search_finds_records_by_task_and_evaluation_id(as_ana: Client, words: s
 def test_search_shows_nothing_of_runs_that_the_person_may_not_see(
     as_ana: Client, bo: User, max: User
 ) -> None:
-    run = RunFactory.create(name="Algebra")
-    record = EvaluationFactory.create(run=run, evaluation_id="eval_1", task_id="5500")
+    record = EvaluationFactory.create(evaluation_id="eval_1", task_id="5500", run__name="Algebra")
     configure_members(run_id=record.run_id, members=[bo.username], actor=max)
     assert [found(as_ana, words) for words in ("Algebra", "5500", "eval_1", "")] == [[], [], [], []]
 
