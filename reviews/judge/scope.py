@@ -93,11 +93,11 @@ class JudgeScope:
         return " AND ".join(conditions) or "true", {"chosen_keys": keys, "chosen_task": self.task}
 
     def rating_filters(self) -> Q:
-        """Return the same filters of ratings for a query of the ORM."""
+        """Return the filters by reviewer, date and task, for a query of ratings."""
         return self._work_filters("", "at")
 
     def decision_filters(self) -> Q:
-        """Return the same filters for a query with a foreign key to a review."""
+        """Return these filters for a query of rows with a foreign key to a review."""
         return self._work_filters("review__", "submitted_at")
 
     def _work_filters(self, path: str, at: str) -> Q:

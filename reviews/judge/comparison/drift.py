@@ -31,7 +31,7 @@ from reviews.statistics.intervals import side_of, undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 
-#: Of each run, its largest models are compared.
+#: At most so many models of each run are compared, those with most records.
 MOST_MODELS = 12
 DEFINITIONS = {
     "shift": "The pass rate by the judge of the second run minus that of the first, on responses that both "

@@ -104,7 +104,7 @@ def load(request: Request, run_pk: int) -> JudgeFilters:
 
 
 def load_of_records(request: Request, run_pk: int) -> JudgeFilters:
-    """Return the same for a page about records, which need no ratings."""
+    """Load the run of a page about records, whose filters may choose records without ratings."""
     run = load_run(request, run_pk, "lead_review")
     return replace(_filters(scope.read_record_scope(run, request.GET), request.GET), reader=request.user)
 

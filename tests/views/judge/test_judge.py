@@ -9,6 +9,7 @@ from django.utils.http import urlencode
 
 from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import AfterReveal, ReviewerAgreement
+from reviews.judge.accuracy_figures import FIGURES
 from reviews.models import Run, User
 from reviews.statistics.intervals import undefined
 from reviews.views.judge import tables
@@ -20,6 +21,11 @@ from tests.support.pages import text, url
 from tests.support.population import rated, stratum
 
 pytestmark = pytest.mark.django_db
+
+
+def test_every_figure_has_a_column() -> None:
+    _, *columns = tables.figures_table("", "", ()).columns
+    assert {column.name for column in columns} == {*FIGURES}
 
 
 def test_answers_are_about_a_criterion_if_no_verdict_has_enough_reviews() -> None:
