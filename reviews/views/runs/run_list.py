@@ -14,6 +14,7 @@ from django.db.models.functions import Cast, Coalesce, Lower, NullIf
 from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Import, Run, RunCount, User
 from reviews.queue import progress as queue_progress
+from reviews.queue.next_record import runs_with_records
 from reviews.queue.progress import Progress
 from reviews.records.status import COUNTED_AS_DONE, QUEUE_STATUSES
 
@@ -56,6 +57,8 @@ class RunRow(NamedTuple):
     progress: Progress
     #: Who imported its first file; empty if the program did.
     owner: str
+    #: Whether the run has a record for the reader.
+    has_record: bool
 
 
 @dataclass(frozen=True)
@@ -159,10 +162,11 @@ def load_page(shown: RunList, reader: User, number: str) -> dict[str, Any]:
     runs = list(page.object_list)
     counted = dict(queue_progress.all_progress(Run.objects.filter(pk__in=[run.pk for run in runs])))
     importers = Import.objects.filter(run__in=Run.objects.visible_to(reader)).values("created_by").distinct()
+    offered = runs_with_records(runs=[run for run in runs if not run.archived_at], reviewer=reader)
     return {
         "list": shown,
         "page": page,
-        "rows": [RunRow(run, counted[run], vars(run)["owner"] or "") for run in runs],
+        "rows": [RunRow(run, counted[run], vars(run)["owner"] or "", run in offered) for run in runs],
         "owners": User.objects.filter(pk__in=importers).order_by("username"),
         "next": f"?{shown.query(page=str(page.next_page_number()))}" if page.has_next() else "",
         "previous": f"?{shown.query(page=str(page.previous_page_number()))}" if page.has_previous() else "",
