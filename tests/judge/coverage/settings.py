@@ -52,6 +52,7 @@ def all_settings() -> Iterator[Setting]:
     yield from _shifts()
     yield from _compared_with_reviewers()
     yield from _runs()
+    yield from _few_ratings()
     yield from _sequences()
 
 
@@ -311,6 +312,15 @@ def _runs() -> Iterator[Setting]:
         found = run.flagged * wrong[1]
         recall = found / (found + (1 - run.flagged) * wrong[0])
         yield Setting("flag recall", name, recall, partial(_recall, run))
+
+
+def _few_ratings() -> Iterator[Setting]:
+    """Runs with so few ratings that those of unflagged records may have no error by chance."""
+    for flagged, sampled, tasks in ((10, 10, 250), (20, 20, 250), (25, 5, 250), (50, 10, 500)):
+        reviewed = (flagged / tasks / 0.2, sampled / tasks / 0.8)
+        run = Run(passed=(0.6,), tasks=tasks, reviewed=reviewed)
+        name = f"one judge, about {flagged} flagged and {sampled} sampled ratings"
+        yield Setting("accuracy of the run", name, run.accuracy, partial(_run_accuracy, run))
 
 
 # Columns of `_verdicts_by_flag`: pairs of verdicts of flagged records, then of unflagged ones.
