@@ -88,7 +88,7 @@ NAME_COLUMNS = {
     "review.blind_scoring": "the place of a line",
     "review.independent_reviews": "the columns of a disagreement",
     "review.undo": "the record of an audit event",
-    "search.density": "word_0, word_1, ..., and keys",
+    "search.density": "place_0, place_1, ...",
     "search.filters": "the columns of FILTERS",
     "search.listing": "place_0, place_1, ...",
     "search.strata": "the columns of its own FILTERS",

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models import F, QuerySet
+from django.db.models.expressions import Combinable
 
-from reviews.database.statements import execute, fetch_one, fetch_value
-from reviews.models import Evaluation, Run
+from reviews.database.statements import execute, fetch_all, fetch_one, fetch_value
+from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Run
 from reviews.search import terms
-from reviews.search.filters import FILTERS, Filters
+from reviews.search.filters import Filters
 
 # The number of records whose words are read for the estimate, in about a millisecond.
 _SAMPLED = 300
@@ -58,31 +59,43 @@ class Density(NamedTuple):
         return self.share >= _HIGH
 
 
-def estimate(run: Run, filters: Filters, matching: QuerySet[Evaluation]) -> Density:
-    """Estimate the share of the records of a run that a list with these filters has: those of `matching`."""
-    words = searched_words(filters)
+class ListStatement(NamedTuple):
+    """The statement of a list, a part of others: further queries of the ORM would take longer."""
+
+    text: str
+    values: tuple[Any, ...]
+
+
+def compile_list(matching: QuerySet[Evaluation], places: dict[str, Combinable]) -> ListStatement | None:
+    """Compile a list with some expressions and the primary key. None if no record can match.
+
+    The last column, `place`, is the primary key in the table whose order to read the records in.
+    """
+    key = "pk"
+    if EvaluationFacets._meta.db_table in matching.query.alias_map:
+        key = "facets__evaluation"
+    elif EvaluationWords._meta.db_table in matching.query.alias_map:
+        key = "words__evaluation"
+    rows = matching.annotate(**places, place=F(key)).values_list(*places, "pk", "place")
     try:
-        statement, values = _compile(matching, "pk")
+        return ListStatement(*rows.query.sql_with_params())
     except EmptyResultSet:
-        return Density()
+        return None
+
+
+def estimate(run: Run, filters: Filters, statement: ListStatement) -> Density:
+    """Estimate the share of the records of a run that a list with these filters has."""
+    words = searched_words(filters)
     numbers = ", ".join("count(*) FILTER (WHERE of_record.words @@ %s::tsquery)" for _ in words)
     words_in = _WITH_WORDS.format(numbers=numbers) if words else "'{}'::bigint[]"
-    given = [run.pk, _SAMPLED, *values, *map(terms.tsquery, words)]
+    given = [run.pk, _SAMPLED, *statement.values, *map(terms.tsquery, words)]
     # An index of words or facets would find all other records, too.
     with reading_in_order():
-        row = fetch_one(_ESTIMATE.format(matching=statement, words=words_in), given)
+        row = fetch_one(_ESTIMATE.format(matching=statement.text, words=words_in), given)
     size, first, listed, found = row or (0, None, 0, [])
     size = max(size, 1)
     common = [word for word, number in zip(words, found, strict=True) if number >= _COMMON * size]
     return Density(listed / size, frozenset(common), first or 0)
-
-
-def _compile(matching: QuerySet[Evaluation], place: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement for a column of records, named `place`, and its values.
-
-    A part of another statement costs less time than another query of the ORM. Raises `EmptyResultSet`.
-    """
-    return matching.values(place=F(place)).query.sql_with_params()
 
 
 def searched_words(filters: Filters) -> list[str]:
@@ -91,26 +104,22 @@ def searched_words(filters: Filters) -> list[str]:
     return terms.searched_words(texts[0]) if len(texts) == 1 else []
 
 
-def are_more(matching: QuerySet[Evaluation], number: int, filters: Filters, density: Density) -> bool:
+def are_more(statement: ListStatement, number: int, density: Density) -> bool:
     """Return whether a list certainly has more records than `number`.
 
     If it probably has a large share of the records, only the first ones of the run are read.
     """
     if not density.is_high:
-        return matching[: number + 1].count() > number
-    names = {name for name, _ in filters.values}
-    key = "pk"
-    if any(FILTERS[name].is_facet for name in names):
-        key = "facets__evaluation"
-    elif "q" in names:
-        key = "words__evaluation"
-    try:
-        statement, values = _compile(matching, key)
-    except EmptyResultSet:
-        return False
-    given = [*values, density.first, density.first + _READ, number + 1]
+        return len(first_rows(statement, number + 1)) > number
+    given = [*statement.values, density.first, density.first + _READ, number + 1]
     with reading_in_order():
-        return int(fetch_value(_COUNT.format(matching=statement), given)) > number
+        return int(fetch_value(_COUNT.format(matching=statement.text), given)) > number
+
+
+def first_rows(statement: ListStatement, number: int) -> list[tuple[Any, ...]]:
+    """Return some rows of a list, those that PostgreSQL finds first, without `place`."""
+    rows = fetch_all(f"{statement.text} LIMIT %s", [*statement.values, number])
+    return [row[:-1] for row in rows]
 
 
 _FOR_ALL_MATCHES = (

@@ -190,18 +190,20 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
         return _Matches(run.evaluations.filter(condition), total=known)
     size, expected = 0 if known is not None else progress.count_records(run), Density()
     matching = run.evaluations.filter(condition)
+    statement = density.compile_list(matching, order.places)
+    if statement is None:
+        return _Matches(matching, [], 0)
     # The index of words is that of all runs, so common words also matter in a small one.
     if filters and (size > MAX_COUNTED or len(density.searched_words(filters)) > 1):
-        expected = density.estimate(run, filters, matching)
+        expected = density.estimate(run, filters, statement)
         if common := expected.common_words:
             condition = only & filters.condition(run, reader, is_indexed=is_indexed, common_words=common)
             matching = run.evaluations.filter(condition)
-    if expected.share * size > MAX_COUNTED and density.are_more(
-        matching, MAX_COUNTED_OF_MANY, filters, expected
-    ):
+            statement = density.compile_list(matching, order.places) or statement
+    if expected.share * size > MAX_COUNTED and density.are_more(statement, MAX_COUNTED_OF_MANY, expected):
         return _Matches(matching, counted=MAX_COUNTED_OF_MANY)
-    few = _few_matches(matching, order)
-    return _Matches(matching, few, None if few is None else len(few))
+    few: list[Cursor] = density.first_rows(statement, MAX_COUNTED + 1)
+    return _Matches(matching) if len(few) > MAX_COUNTED else _Matches(matching, few, len(few))
 
 
 @lru_cache(maxsize=64)  # for each size
@@ -253,13 +255,6 @@ def _hidden_records(*, has_reader: bool) -> CompiledQuery[Evaluation]:
         return Evaluation.objects.filter(hidden, of_page, run=parameter("run")).only("pk")
 
     return CompiledQuery(build)
-
-
-def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Cursor] | None:
-    """Return the cursors of all matches, each followed by the primary key; None if there are too many."""
-    found = matching.annotate(**order.places).values_list(*order.places, "pk")[: MAX_COUNTED + 1]
-    places = list(found)
-    return places if len(places) <= MAX_COUNTED else None
 
 
 def _first_keys(order: SortOrder, few: list[Cursor], after: Cursor | None, size: int) -> list[int]:

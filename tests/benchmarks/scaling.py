@@ -67,7 +67,7 @@ class Site:
             "filters by verdict and status": {"verdict": "Fail", "status": "waiting"},
             "filter that matches nothing": {"model": _NOTHING},
             "search for an id": {"q": last},
-            "search for a word of all records": {"q": "criterion"},
+            "search for a word of all records": {"q": "the"},
             "search for words of a third": {"q": "model-a"},
             "search for a word, with a model": {"q": "compact", "model": "model-a"},
             "search that finds nothing": {"q": _NOTHING},
@@ -75,6 +75,10 @@ class Site:
         list_path = reverse("run", args=[self._run.pk])
         pages = {name: f"{list_path}?{urlencode(query)}" for name, query in lists.items()}
         pages |= {"home page": reverse("runs"), "dashboard": reverse("dashboard")}
+        pages |= {
+            f"{name} of the judge": reverse(place, args=[self._run.pk])
+            for name, place in {"overview": "judge", "report": "judge-report"}.items()
+        }
         requests: dict[str, Request] = {
             name: partial(self._show, self._lead, path) for name, path in pages.items()
         }

@@ -48,8 +48,10 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
 def estimated(run: Run, query: str) -> Density:
     filters = Filters.from_query_string(query)
     matching = run.evaluations.filter(filters.condition(run, None, is_indexed=True))
+    statement = density.compile_list(matching, {})
+    assert statement
     with transaction.atomic():
-        return density.estimate(run, filters, matching)
+        return density.estimate(run, filters, statement)
 
 
 def load(run: Run, query: str, **options: Any) -> listing.RecordPage:
@@ -127,9 +129,11 @@ def test_proof_of_many_records_reads_only_the_first_ones(run: Run) -> None:
     expected = Density(0.5, first=run.evaluations.order_by("first_line")[0].pk)
     filters = Filters.from_query_string(f"q={COMMON}&model=gpt")
     matching = run.evaluations.filter(filters.condition(run, None, is_indexed=True))
+    statement = density.compile_list(matching, {})
+    assert statement
     execute("ANALYZE")
     with sent_statements() as captured:
-        assert density.are_more(matching, 3, filters, expected)
+        assert density.are_more(statement, 3, expected)
     [count] = [one for one in captured.sent if "LIMIT" in one]
     with density.reading_in_order():
         read = rows_read(count)
