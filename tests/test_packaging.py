@@ -56,10 +56,12 @@ class TestStaticFiles:
         return tmp_path / "static"
 
     def test_unchanged_files_are_not_collected_again(self, static_root: Path) -> None:
-        static_files.collect()
+        reported: list[str] = []
+        static_files.collect(reported.append)
         (static_root / "css/tokens.css").unlink()
-        static_files.collect()
+        static_files.collect(reported.append)
         assert not (static_root / "css/tokens.css").exists()
+        assert reported == ["Collecting static files..."]
 
     def test_files_are_collected_again_after_a_change(
         self, static_root: Path, settings: Any, tmp_path: Path

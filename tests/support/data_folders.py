@@ -35,11 +35,17 @@ def copy_cluster(data_dir: Path) -> None:
     schema.write_text(schema_fingerprint())
 
 
+def shared_folder() -> Path:
+    """Return the folder of files that all test processes copy."""
+    is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
+    folder: Path = settings.DATA_DIR.parent if is_one_of_several else settings.DATA_DIR / "tests"
+    return folder
+
+
 def _template() -> Path:
     """Return the data folder that all test processes copy. The first one creates it."""
-    is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
-    shared = settings.DATA_DIR.parent if is_one_of_several else settings.DATA_DIR / "tests"
-    template: Path = shared / "data_folders" / schema_fingerprint()
+    shared = shared_folder()
+    template = shared / "data_folders" / schema_fingerprint()
     with locked(shared / "data_folders.lock"):
         if not template.exists():
             shutil.rmtree(template.parent, ignore_errors=True)
