@@ -318,13 +318,12 @@ def test_up_demo_creates_database_people_and_run_in_a_new_folder(tmp_path: Path)
 class TestUpStartFailure:
     """One line, and an exit status that differs for a running site and a mistake of the operator."""
 
-    def test_up_rejects_port_of_another_program(self, tmp_path: Path) -> None:
+    def test_up_rejects_port_of_another_program(self) -> None:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
             port = other.getsockname()[1]
-            process = start(tmp_path, port)
-            _, said = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 2
-        assert re.search(rf"^.*\n.*Port {port} cannot be used: .*\n\Z", said)
+            with pytest.raises(up_module.CannotRun, match=f"^Port {port} cannot be used: .*$") as caught:
+                up_module._check_port(port, patient=False)
+        assert caught.value.status == 2
 
     def test_up_waits_for_port_of_stopping_instance(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as left_behind:
