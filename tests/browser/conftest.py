@@ -5,12 +5,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import LazySettings, settings
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
@@ -77,6 +78,14 @@ def _allow_orm() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compile_cache() -> Iterator[None]:
+    """Keep the compiled code of Playwright's program, which starts sooner with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NODE_COMPILE_CACHE", str(settings.DATA_DIR / "tests" / "node"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _public_url(live_server: LiveServer, settings: LazySettings) -> None:
     settings.PUBLIC_URL = live_server.url
@@ -89,14 +98,8 @@ def _short_guard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as patch:
-        # Playwright's program starts sooner with its compiled code.
-        patch.setenv("NODE_COMPILE_CACHE", str(settings.DATA_DIR / "tests" / "node"))
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-            yield browser
-            browser.close()
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": SWITCHES}
 
 
 @pytest.fixture(scope="session")
