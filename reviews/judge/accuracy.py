@@ -5,7 +5,7 @@ describe the decisions of reviewers who saw the judge's scores, and nothing else
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
@@ -281,8 +281,11 @@ class _Blind:
         if part != "run":
             return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
         why = _why_not_covered(self._totals_by_flag, self._represented.ratings, self.criterion)
-        whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
-        return Measured(None, why) if why else Measured(pairs.confusion(whole))
+        if why:
+            return Measured(None, why)
+        totals, width = self._totals_by_flag, len(self.scale.categories) ** 2
+        strata = tuple(pairs.confusion(totals, place) for place in range(len(totals.sums) // width))
+        return Measured(replace(pairs.confusion(totals.of_all_domains(width)), strata=strata))
 
     @property
     def _represented(self) -> RatedRun:
@@ -311,13 +314,18 @@ class _Blind:
         if self.rated is None:
             return
         represented = self._represented
-        names = sorted({group_of(cell) for cell in represented.records.cells})
-        place_of = {name: place for place, name in enumerate(names)}
+        strata = sorted({(group_of(cell), cell.is_flagged) for cell in represented.records.cells})
+        place_of = {stratum: place for place, stratum in enumerate(strata)}
         pairs = ScorePairs(self.scale, represented.ratings.kinds, represented.ratings.counts)
-        totals = represented.totals_of(pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
+        totals = represented.totals_of(
+            pairs.right_and_all, domain=lambda cell: place_of[group_of(cell), cell.is_flagged]
+        )
         part = _covered_part(totals, represented.ratings)
-        found = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
-        for name, accuracy in zip(names, found, strict=True):
+        shares: dict[_Group, list[clusters.Share]] = {}
+        for (name, _), place in place_of.items():
+            shares.setdefault(name, []).append((2 * place, 2 * place + 1))
+        found = clusters.stratified_ratios(totals, [*shares.values()])
+        for name, accuracy in zip(shares, found, strict=True):
             if accuracy.n:
                 yield name, part, accuracy
 

@@ -24,8 +24,8 @@ from reviews.models import Run
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.search.facets import VERDICT_ORDER
-from reviews.statistics import clusters, planning
-from reviews.statistics.coefficients import Confusion
+from reviews.statistics import planning
+from reviews.statistics.coefficients import Confusion, stratified_accuracy
 from reviews.statistics.intervals import Z, undefined
 from reviews.statistics.planning import DesignEffect, PlanCells
 from reviews.statistics.strata import IntArray
@@ -230,9 +230,9 @@ class _Planner:
         if not any(rated.values()):
             found["run"] = undefined(_NO_REVIEW)
         elif all(rated.values()):
-            found["run"] = _accuracy_of(*parts.values())
+            found["run"] = stratified_accuracy([*parts.values()])
         for name, part in parts.items():
-            found[name] = _accuracy_of(part) if rated[name] else undefined(_NO_REVIEW)
+            found[name] = stratified_accuracy([part]) if rated[name] else undefined(_NO_REVIEW)
         return found
 
     def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> DesignEffect:
@@ -275,12 +275,6 @@ class _Planner:
         now = half_width(accuracy)
         # The design effect, and the error rates of cells with few reviews, may be overestimated.
         return expected if expected is None or now is None else min(expected, now)
-
-
-def _accuracy_of(*parts: Confusion) -> Estimate:
-    """Estimate the share of equal verdicts in parts of the same totals."""
-    right = tuple(column for part in parts for column in part.where(lambda judge, human: judge is human))
-    return clusters.ratio(parts[0].totals, right, tuple(column for part in parts for column in part.columns))
 
 
 def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:

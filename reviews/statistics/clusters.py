@@ -5,8 +5,9 @@ describes further clusters of the same kind. Estimates of many shares are comput
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from math import sqrt
 from typing import NamedTuple
 
@@ -84,6 +85,29 @@ def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
             share, low, high, n, design_effect=n / effective, clusters=spread.clusters
         )
     return estimates
+
+
+def stratified_ratios(totals: ClusterTotals, strata: Sequence[Sequence[Share]]) -> list[Estimate]:
+    """Estimate shares of several strata together, such as flagged and unflagged records.
+
+    Each is given by its share in every stratum, in other columns. The interval combines those of the strata
+    (MOVER: Zou & Donner 2008, Statistics in Medicine 27:1693): few ratings of a stratum may be the same by
+    chance, so their variance tells too little.
+    """
+    wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in strata])
+    flat = [share for shares in strata for share in shares]
+    found, estimates = _shares(totals, flat), ratios(totals, flat)
+    ends = np.cumsum([len(shares) for shares in strata]).tolist()
+    for at, (shares, end) in enumerate(zip(strata, ends, strict=True)):
+        places = [place for place in range(end - len(shares), end) if found.is_known[place]]
+        value = wholes[at].value
+        if value is not None and len(places) > 1:
+            weights = found.wholes[places] / found.wholes[places].sum()
+            alike = _correlation(totals, found.linearised(places), [flat[place][1] for place in places])
+            parts = [estimates[place] for place in places]
+            low, high = _limits(value, parts, weights, alike)
+            wholes[at] = replace(wholes[at], low=low, high=high)
+    return wholes
 
 
 def difference(totals: ClusterTotals, first: Share, second: Share, *, largest: float = 1.0) -> Comparison:
@@ -178,6 +202,33 @@ def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     wholes = np.where(is_known, wholes, 1)
     values = np.where(is_known, totals.sums @ above / wholes, 0)
     return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
+
+
+def _joined(shares: Sequence[Share], side: int) -> tuple[int, ...]:
+    """Return the columns of the numerators (0) or denominators (1) of shares."""
+    columns = (share[side] for share in shares)
+    return tuple(chain.from_iterable((one,) if isinstance(one, int) else one for one in columns))
+
+
+def _correlation(totals: ClusterTotals, estimates: _Linearised, below: Sequence[Columns]) -> FloatArray:
+    by_cluster = estimates.by_cluster * np.sqrt(_denominators(totals, [below]).factors)
+    covariance = by_cluster @ by_cluster.T + estimates.gradients.T @ totals.unseen @ estimates.gradients
+    deviation = np.sqrt(np.maximum(_NEGLIGIBLE, covariance.diagonal()))
+    correlation: FloatArray = covariance / np.outer(deviation, deviation)
+    np.fill_diagonal(correlation, 1)
+    return correlation
+
+
+def _limits(
+    value: float, parts: Sequence[Estimate], weights: FloatArray, correlation: FloatArray
+) -> tuple[float, float]:
+    """Return the limits of a weighted sum of shares, given those of the shares."""
+    limits = np.array([(part.value, part.low, part.high) for part in parts], dtype=np.float64)
+    below, above = (
+        sqrt(max(0.0, float(distances @ correlation @ distances)))
+        for distances in ((limits[:, 0] - limits[:, side]) * weights for side in (1, 2))
+    )
+    return max(0.0, value - below), min(1.0, value + above)
 
 
 class _Denominators(NamedTuple):

@@ -32,7 +32,8 @@ DEFINITIONS = {
     "gives without seeing it. It is high by itself if most records get the same verdict.\n\n"
     "Over the whole run, flagged and unflagged records count by their numbers, whoever was asked about more "
     "of them: clustered, stratified prediction-powered inference (Angelopoulos, Duchi & Zrnic 2023; Fisch et "
-    f"al. 2024). {_CLUSTERED}",
+    f"al. 2024). {_CLUSTERED} That of the whole run follows from those of its flagged and its unflagged "
+    "records (Zou & Donner 2008, Statistics in Medicine 27:1693).",
     "kappa": "How much better the judge agrees with reviewers than chance would. 1 is perfect, 0 is no "
     "better than chance.\n\n"
     "Cohen's kappa, where chance is two raters who give each score as often as these two did. It drops if "
@@ -91,6 +92,8 @@ class Confusion:
     totals: ClusterTotals
     #: The column of the first pair, if the totals have several domains.
     start: int = 0
+    #: The same of flagged and of unflagged records, if these are the pairs of a whole run.
+    strata: tuple["Confusion", ...] = ()
 
     @property
     def size(self) -> int:
@@ -146,7 +149,13 @@ class Confusion:
 
 def accuracy(confusion: Confusion) -> Estimate:
     """Estimate the share of ratings that equal the judge's score."""
-    return confusion.ratios["accuracy"]
+    return stratified_accuracy(confusion.strata) if confusion.strata else confusion.ratios["accuracy"]
+
+
+def stratified_accuracy(strata: Sequence[Confusion]) -> Estimate:
+    """Estimate the accuracy over several strata, which have the same totals."""
+    shares = [part.share_columns["accuracy"] for part in strata]
+    return clusters.stratified_ratios(strata[0].totals, [shares])[0]
 
 
 def false_pass(confusion: Confusion) -> Estimate:

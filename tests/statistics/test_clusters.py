@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.statistics import extrapolation, sums
-from reviews.statistics.clusters import difference, ratio, ratios, spread_of
+from reviews.statistics.clusters import difference, ratio, ratios, spread_of, stratified_ratios
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import wilson_limits
 from reviews.statistics.students_t import t_quantile
@@ -147,6 +147,52 @@ class TestRatings:
         robust = 60 / 59 * (left**2).sum() / 300**2
         gradient = np.array([1, -values.mean()]) / 300
         assert spread_of(totals, gradient, [1]).variance == pytest.approx(robust)
+
+
+STRATA = ((0, 1), (2, 3))
+
+
+def two_strata(flagged: list[int], sampled: list[int], *, are_alike: bool = False) -> ClusterTotals:
+    """Add up (value, 1) of ratings in two strata, which represent 200 and 800 records.
+
+    The ratings are clusters of their own, or the strata have the same clusters.
+    """
+    cell = np.repeat([0, 1], [len(flagged), len(sampled)])
+    values = np.array([*flagged, *sampled], dtype=float)
+    cluster = np.concatenate([np.arange(len(flagged)), np.arange(len(sampled)) + (0 if are_alike else 1_000)])
+    weight = np.where(cell == 0, 200 / len(flagged), 800 / max(1, len(sampled)))
+    return cluster_totals(Sample(cell, cluster, weight), np.column_stack([values, values**0]), domains=(0, 1))
+
+
+class TestStrata:
+    def test_limits_follow_from_those_of_independent_strata(self) -> None:
+        totals = two_strata([1, 0, 1, 1, 0, 0, 1, 0, 1, 1], [1] * 15 + [0] * 5)
+        [found] = stratified_ratios(totals, [STRATA])
+        flagged, sampled = ratios(totals, STRATA)
+        assert (flagged.value, sampled.value, found.n) == (0.6, 0.75, 30)
+        assert found.value == pytest.approx(0.2 * 0.6 + 0.8 * 0.75)
+        below = np.hypot(0.2 * (0.6 - (flagged.low or 0)), 0.8 * (0.75 - (sampled.low or 0)))
+        above = np.hypot(0.2 * ((flagged.high or 1) - 0.6), 0.8 * ((sampled.high or 1) - 0.75))
+        assert (found.low, found.high) == pytest.approx((found.value - below, found.value + above))
+
+    def test_limits_add_up_if_the_strata_vary_together(self) -> None:
+        values = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1]
+        totals = two_strata(values, values, are_alike=True)
+        [found], [flagged, sampled] = stratified_ratios(totals, [STRATA]), ratios(totals, STRATA)
+        low = 0.2 * (flagged.low or 0) + 0.8 * (sampled.low or 0)
+        assert (found.value, found.low) == pytest.approx((0.6, low))
+
+    def test_few_equal_ratings_of_a_stratum_have_their_own_uncertainty(self) -> None:
+        """The ratings show no variance of four fifths of the records."""
+        totals = two_strata([1, 1, 0] * 8, [1] * 5)
+        [found], [_, sampled] = stratified_ratios(totals, [STRATA]), ratios(totals, STRATA)
+        assert found.value == pytest.approx(0.2 * 2 / 3 + 0.8)
+        assert sampled.value == 1
+        assert (found.low or 0) < (found.value or 0) - 0.8 * (1 - (sampled.low or 0))
+
+    def test_stratum_without_ratings_does_not_count(self) -> None:
+        totals = two_strata([1, 1, 0], [])
+        assert stratified_ratios(totals, [STRATA]) == [ratio(totals, *STRATA[0])]
 
 
 class TestDifference:

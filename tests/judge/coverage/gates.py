@@ -109,9 +109,11 @@ def _of_run(drawn: Drawn, seen: IntArray) -> Iterator[Answer]:
         sample = drawn.sample
         ratings = Sample(sample.cell[seen], sample.cluster[seen], sample.weight[seen])
         right = drawn.values["judge"][seen] == drawn.values["human"][seen]
-        totals = cluster_totals(ratings, np.column_stack([right, np.ones(len(seen))]), drawn.population)
-        estimate = clusters.ratio(totals, 0, 1)
-        yield estimate, share_of_columns(estimate, totals, (0,), (1,))
+        columns = np.column_stack([right, np.ones(len(seen))])
+        is_flagged = [int(path[0]) for path in drawn.population.paths]
+        totals = cluster_totals(ratings, columns, drawn.population, is_flagged)
+        [estimate] = clusters.stratified_ratios(totals, [[(0, 1), (2, 3)]])
+        yield estimate, share_of_columns(estimate, totals, (0, 2), (1, 3))
 
 
 def measure(gate: Gate, replications: int, seed: int) -> tuple[Wrong, Wrong]:

@@ -324,7 +324,7 @@ def _few_ratings() -> Iterator[Setting]:
 
 
 # Columns of `_verdicts_by_flag`: pairs of verdicts of flagged records, then of unflagged ones.
-_RIGHT, _FLAGGED_WRONG, _UNFLAGGED, _UNFLAGGED_WRONG = (0, 3, 4, 7), (1, 2), (4, 5, 6, 7), (5, 6)
+_FLAGGED_WRONG, _UNFLAGGED, _UNFLAGGED_WRONG = (1, 2), (4, 5, 6, 7), (5, 6)
 
 
 def _verdicts_by_flag(drawn: Drawn) -> ClusterTotals:
@@ -335,7 +335,8 @@ def _verdicts_by_flag(drawn: Drawn) -> ClusterTotals:
 
 
 def _run_accuracy(run: Run, rng: Generator) -> Estimate:
-    return clusters.ratio(_verdicts_by_flag(run.draw(rng)), _RIGHT, tuple(range(8)))
+    strata = [((0, 3), (0, 1, 2, 3)), ((4, 7), _UNFLAGGED)]
+    return clusters.stratified_ratios(_verdicts_by_flag(run.draw(rng)), [strata])[0]
 
 
 def _run_leniency(run: Run, rng: Generator) -> Estimate:
