@@ -3475,6 +3475,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="evaluation",
             index=models.Index(
+                models.F("run"),
                 condition=models.Q(
                     models.Q(("needs_human_review", True), ("is_sampled", True), _connector="OR"),
                     models.Q(
@@ -3488,7 +3489,6 @@ class Migration(migrations.Migration):
                         _connector="OR",
                     ),
                 ),
-                fields=["run"],
                 name="evaluation_closed",
             ),
         ),
