@@ -40,5 +40,6 @@ class ScopeQuery(Schema):
 
 def _checked(read: ReadScope | SharedFilters) -> JudgeScope:
     if read.problems:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
+        sentence = " ".join(read.problems.values())
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, read.problems.items())
     return read.scope

@@ -77,8 +77,7 @@ def read_filters(run: Run, values: Mapping[str, str]) -> JudgeScope:
     given = {name: value for name in PLAN_FILTERS if (value := values.get(name))}
     read = read_record_scope(run, given)
     if read.problems:
-        unknown = (name for name in given if name not in read.chosen)
-        raise InvalidSettings({name: [problem] for name, problem in zip(unknown, read.problems, strict=True)})
+        raise InvalidSettings({name: [problem] for name, problem in read.problems.items()})
     return read.scope
 
 

@@ -172,8 +172,8 @@ class ReadScope(NamedTuple):
     choices: ScopeChoices
     #: The known filter values, by filter name.
     chosen: dict[str, str]
-    #: A sentence for each value that is invalid or that no rating has. The scope ignores such a value.
-    problems: tuple[str, ...]
+    #: A sentence for each value that is invalid or that no rating has, by filter name. The scope ignores it.
+    problems: dict[str, str]
 
 
 def read_scope(
@@ -198,12 +198,12 @@ def read_scope(
     }
     given = {name: value for name in SCOPE_FILTERS if (value := values.get(name))}
     found = {name: _problem(run, name, value, known, missing) for name, value in given.items()}
-    problems = [problem for problem in found.values() if problem]
+    problems = {name: problem for name, problem in found.items() if problem}
     chosen = {name: value for name, value in given.items() if not found[name]}
     dates = {name: read_day(chosen[name]) for name in DATES if name in chosen}
     chosen |= {name: day.isoformat() for name, day in dates.items()}
     if len(dates) == len(DATES) and dates["since"] > dates["until"]:
-        problems.append(f"To: {dates.pop('until')} is before {dates['since']}.")
+        problems["until"] = f"To: {dates.pop('until')} is before {dates['since']}."
         del chosen["until"]
     model = chosen.get("model")
     scope = JudgeScope(
@@ -215,7 +215,7 @@ def read_scope(
         chosen.get("task"),
         **dates,
     )
-    return ReadScope(scope, choices, chosen, tuple(problems))
+    return ReadScope(scope, choices, chosen, problems)
 
 
 def read_record_scope(run: Run, values: Mapping[str, str]) -> ReadScope:

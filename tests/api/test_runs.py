@@ -121,6 +121,15 @@ class TestReport:
             assert answer.status_code == 404
             assert [one["field"] for one in answer.json().get("errors", [])] == fields
 
+    def test_report_names_each_filter_that_it_cannot_apply(self, of_lea: Program) -> None:
+        import_data(TWO)
+        answer = of_lea.get("runs/evaluations/report?since=2026-02-30&model=none")
+        assert answer.status_code == 422
+        assert answer.json()["errors"] == [
+            {"field": "model", "reason": "No rating has the model “none”."},
+            {"field": "since", "reason": "From: “2026-02-30” is not a date. Write it as 2026-11-21."},
+        ]
+
     @pytest.mark.slow
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:

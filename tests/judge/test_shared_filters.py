@@ -118,7 +118,7 @@ class TestCompared:
         second = fill("b", [*self.records(judge="j1"), *self.records(judge="j2")])
         shared = read_shared_filters(first, second, {"judge": "j2"})
         assert shared.scope == JudgeScope(second)
-        assert shared.problems == ("The filter by judge does not apply: only one side has j2.",)
+        assert shared.problems == {"judge": "The filter by judge does not apply: only one side has j2."}
         assert read_shared_filters(first, second, {"judge": "j1"}).scope == JudgeScope(second, judge="j1")
 
     @pytest.mark.parametrize(

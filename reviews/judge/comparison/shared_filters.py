@@ -32,10 +32,10 @@ class SharedFilters(NamedTuple):
     reasons: dict[str, str]
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """A sentence for each value that does not apply."""
-        idle = (reason for name, reason in self.reasons.items() if name in self.read.chosen)
-        return (*self.read.problems, *idle)
+    def problems(self) -> dict[str, str]:
+        """A sentence for each value that does not apply, by filter name."""
+        idle = {name: reason for name, reason in self.reasons.items() if name in self.read.chosen}
+        return self.read.problems | idle
 
 
 def read_shared_filters(first: Run | None, second: Run, values: Mapping[str, str]) -> SharedFilters:

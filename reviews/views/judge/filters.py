@@ -173,7 +173,7 @@ def read_planned_filters(run: Run, values: Mapping[str, str]) -> JudgeFilters:
 
 
 def _ignored(read: ReadScope) -> tuple[str, ...]:
-    return tuple(f"{problem} The filter is ignored." for problem in read.problems)
+    return tuple(f"{problem} The filter is ignored." for problem in read.problems.values())
 
 
 def _field(name: str, read: ReadScope) -> FilterField:
