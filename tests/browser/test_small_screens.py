@@ -117,7 +117,7 @@ def test_sentences_in_tables_on_a_phone_are_no_columns_of_syllables(
     page.close()
 
 
-@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("width", [320, pytest.param(390, marks=pytest.mark.exhaustive)])
 def test_conflicts_and_reasons_of_rejections_need_no_scrolling_on_a_phone(
     browser: Browser, live_server: LiveServer, lea: User, width: int
 ) -> None:
@@ -148,7 +148,7 @@ def test_conflicts_and_reasons_of_rejections_need_no_scrolling_on_a_phone(
 _LISTS = ("runs", "people", "jobs", "workload", "my-reviews")
 
 
-@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("width", [320, pytest.param(390, marks=pytest.mark.exhaustive)])
 def test_lists_need_no_scrolling_on_a_phone(
     browser: Browser, live_server: LiveServer, max: User, ana: User, width: int
 ) -> None:
