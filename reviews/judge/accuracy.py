@@ -314,20 +314,32 @@ class _Blind:
         if self.rated is None:
             return
         represented = self._represented
-        strata = sorted({(group_of(cell), cell.is_flagged) for cell in represented.records.cells})
-        place_of = {stratum: place for place, stratum in enumerate(strata)}
+        names = sorted({group_of(cell) for cell in represented.records.cells})
+        place_of = {name: place for place, name in enumerate(names)}
         pairs = ScorePairs(self.scale, represented.ratings.kinds, represented.ratings.counts)
-        totals = represented.totals_of(
-            pairs.right_and_all, domain=lambda cell: place_of[group_of(cell), cell.is_flagged]
-        )
+        totals = represented.totals_of(pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
+        wholes = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
+        found = clusters.combine_strata(wholes, *self._strata(pairs, group_of))
         part = _covered_part(totals, represented.ratings)
-        shares: dict[_Group, list[clusters.Share]] = {}
-        for (name, _), place in place_of.items():
-            shares.setdefault(name, []).append((2 * place, 2 * place + 1))
-        found = clusters.stratified_ratios(totals, [*shares.values()])
-        for name, accuracy in zip(shares, found, strict=True):
+        for name, accuracy in zip(names, found, strict=True):
             if accuracy.n:
                 yield name, part, accuracy
+
+    def _strata(
+        self, pairs: ScorePairs, group_of: Callable[[Cell], _Group]
+    ) -> tuple[ClusterTotals, list[list[clusters.Share]]]:
+        """Return the totals by group and flag, and the accuracies of each group as shares of them."""
+        cells = self._represented.records.cells
+        place_of = {
+            key: at for at, key in enumerate(sorted({(group_of(one), one.is_flagged) for one in cells}))
+        }
+        totals = self._represented.totals_of(
+            pairs.right_and_all, domain=lambda cell: place_of[group_of(cell), cell.is_flagged]
+        )
+        shares: dict[_Group, list[clusters.Share]] = {}
+        for (group, _), place in place_of.items():
+            shares.setdefault(group, []).append((2 * place, 2 * place + 1))
+        return totals, [*shares.values()]
 
 
 def _why_not_covered(totals: ClusterTotals, ratings: Ratings, criterion: str | None) -> str:

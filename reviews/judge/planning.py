@@ -285,9 +285,11 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
     for basis in bases:
         table = load_verdicts(scope, basis=basis)
         places = np.array([place.get(kind.cell, -1) for kind in table.ratings.kinds], dtype=np.int64)
-        found.append(np.column_stack([places[table.ratings.kind], table.record]))
-    of_records = np.unique(np.concatenate(found), axis=0)[:, 0]
-    return np.bincount(of_records[of_records >= 0], minlength=len(cells)).astype(np.float64)
+        of_rating = places[table.ratings.kind]
+        # One number for both is sorted ten times as fast as pairs.
+        found.append((table.record * len(cells) + of_rating)[of_rating >= 0])
+    of_records = np.unique(np.concatenate(found)) % len(cells)
+    return np.bincount(of_records, minlength=len(cells)).astype(np.float64)
 
 
 def _shown(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:

@@ -4,6 +4,7 @@ Every estimate follows from totals by cluster (see `extrapolation`), linearised 
 describes further clusters of the same kind. Estimates of many shares are computed at once.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -71,12 +72,16 @@ def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
     (Korn & Graubard 1998, Survey Methodology 24:193; Dean & Pagano 2015, Journal of Survey Statistics and
     Methodology 3:484).
     """
+    return _ratios(totals, shares).estimates
+
+
+def _ratios(totals: ClusterTotals, shares: Sequence[Share]) -> "_Ratios":
     found = _shares(totals, shares)
     known = [place for place, is_known in enumerate(found.is_known) if is_known]
+    linearised = found.linearised(known)
     below = _denominators(totals, [[shares[place][1] for place in known]])
-    spreads = _spreads(totals, found.linearised(known), below)
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
-    for place, spread in zip(known, spreads, strict=True):
+    for place, spread in zip(known, _spreads(totals, linearised, below), strict=True):
         share, n = float(found.values[place]), int(found.n[place])
         rating = RatingVariance(share * (1 - share), share**2 / 2 + (1 - share) ** 2 / 2)
         effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
@@ -84,30 +89,43 @@ def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
         estimates[place] = Estimate(
             share, low, high, n, design_effect=n / effective, clusters=spread.clusters
         )
-    return estimates
+    return _Ratios(estimates, known, found.wholes, linearised)
 
 
 def stratified_ratios(totals: ClusterTotals, strata: Sequence[Sequence[Share]]) -> list[Estimate]:
     """Estimate shares of several strata together, such as flagged and unflagged records.
 
-    Each is given by its share in every stratum, in other columns. The interval combines those of the strata
-    (MOVER: Zou & Donner 2008, Statistics in Medicine 27:1693): few ratings of a stratum may be the same by
-    chance, so their variance tells too little.
+    Each is given by its share in every stratum, in other columns: see `combine_strata`.
     """
     wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in strata])
-    flat = [share for shares in strata for share in shares]
-    found, estimates = _shares(totals, flat), ratios(totals, flat)
-    ends = np.cumsum([len(shares) for shares in strata]).tolist()
-    for at, (shares, end) in enumerate(zip(strata, ends, strict=True)):
-        places = [place for place in range(end - len(shares), end) if found.is_known[place]]
-        value = wholes[at].value
-        if value is not None and len(places) > 1:
-            weights = found.wholes[places] / found.wholes[places].sum()
-            alike = _correlation(totals, found.linearised(places), [flat[place][1] for place in places])
-            parts = [estimates[place] for place in places]
-            low, high = _limits(value, parts, weights, alike)
-            wholes[at] = replace(wholes[at], low=low, high=high)
-    return wholes
+    return combine_strata(wholes, totals, strata)
+
+
+def _joined(shares: Sequence[Share], side: int) -> tuple[int, ...]:
+    """Return the columns of the numerators (0) or denominators (1) of shares."""
+    columns = (share[side] for share in shares)
+    return tuple(chain.from_iterable((one,) if isinstance(one, int) else one for one in columns))
+
+
+def combine_strata(
+    wholes: Sequence[Estimate], totals: ClusterTotals, strata: Sequence[Sequence[Share]]
+) -> list[Estimate]:
+    """Return estimates with the intervals that follow from those of their strata.
+
+    MOVER: Zou & Donner 2008, Statistics in Medicine 27:1693. Few ratings of a stratum may be the same by
+    chance, so their variance tells too little.
+    """
+    parts = _ratios(totals, [share for shares in strata for share in shares])
+    found, end = [], 0
+    for whole, shares in zip(wholes, strata, strict=True):
+        start, end = end, end + len(shares)
+        rows = parts.rows(start, end)
+        if whole.value is not None and rows.stop - rows.start > 1:
+            low, high = _limits(whole.value, parts, rows, _correlation(totals, parts, rows))
+            found.append(replace(whole, low=low, high=high))
+        else:
+            found.append(whole)
+    return found
 
 
 def difference(totals: ClusterTotals, first: Share, second: Share, *, largest: float = 1.0) -> Comparison:
@@ -204,33 +222,6 @@ def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
 
 
-def _joined(shares: Sequence[Share], side: int) -> tuple[int, ...]:
-    """Return the columns of the numerators (0) or denominators (1) of shares."""
-    columns = (share[side] for share in shares)
-    return tuple(chain.from_iterable((one,) if isinstance(one, int) else one for one in columns))
-
-
-def _correlation(totals: ClusterTotals, estimates: _Linearised, below: Sequence[Columns]) -> FloatArray:
-    by_cluster = estimates.by_cluster * np.sqrt(_denominators(totals, [below]).factors)
-    covariance = by_cluster @ by_cluster.T + estimates.gradients.T @ totals.unseen @ estimates.gradients
-    deviation = np.sqrt(np.maximum(_NEGLIGIBLE, covariance.diagonal()))
-    correlation: FloatArray = covariance / np.outer(deviation, deviation)
-    np.fill_diagonal(correlation, 1)
-    return correlation
-
-
-def _limits(
-    value: float, parts: Sequence[Estimate], weights: FloatArray, correlation: FloatArray
-) -> tuple[float, float]:
-    """Return the limits of a weighted sum of shares, given those of the shares."""
-    limits = np.array([(part.value, part.low, part.high) for part in parts], dtype=np.float64)
-    below, above = (
-        sqrt(max(0.0, float(distances @ correlation @ distances)))
-        for distances in ((limits[:, 0] - limits[:, side]) * weights for side in (1, 2))
-    )
-    return max(0.0, value - below), min(1.0, value + above)
-
-
 class _Denominators(NamedTuple):
     """The parts of variances that follow from the denominators of estimates."""
 
@@ -240,6 +231,43 @@ class _Denominators(NamedTuple):
     df: FloatArray
     clusters: IntArray
     ratings: FloatArray
+
+
+class _Ratios(NamedTuple):
+    """Shares with their intervals, and what these follow from."""
+
+    estimates: list[Estimate]
+    #: The places of the known shares: the other members have a row for each.
+    known: list[int]
+    #: The sum of the denominator, by place.
+    wholes: FloatArray
+    linearised: _Linearised
+
+    def rows(self, start: int, end: int) -> slice:
+        """Return the rows of the known shares in a range of places."""
+        return slice(bisect_left(self.known, start), bisect_left(self.known, end))
+
+
+def _correlation(totals: ClusterTotals, parts: _Ratios, rows: slice) -> FloatArray:
+    by_cluster, gradients = parts.linearised.by_cluster[rows], parts.linearised.gradients[:, rows]
+    covariance = by_cluster @ by_cluster.T + gradients.T @ totals.unseen @ gradients
+    deviation = np.sqrt(np.maximum(_NEGLIGIBLE, covariance.diagonal()))
+    correlation: FloatArray = covariance / np.outer(deviation, deviation)
+    np.fill_diagonal(correlation, 1)
+    return correlation
+
+
+def _limits(value: float, parts: _Ratios, rows: slice, correlation: FloatArray) -> tuple[float, float]:
+    """Return the limits of a weighted sum of shares, given those of the shares."""
+    places = parts.known[rows]
+    weights = parts.wholes[places] / parts.wholes[places].sum()
+    estimates = (parts.estimates[place] for place in places)
+    limits = np.array([(one.value, one.low, one.high) for one in estimates], dtype=np.float64)
+    below, above = (
+        sqrt(max(0.0, float(distances @ correlation @ distances)))
+        for distances in ((limits[:, 0] - limits[:, side]) * weights for side in (1, 2))
+    )
+    return max(0.0, value - below), min(1.0, value + above)
 
 
 def spread_of(totals: ClusterTotals, gradient: FloatArray, denominators: Sequence[Columns]) -> Spread:

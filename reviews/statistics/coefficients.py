@@ -149,13 +149,19 @@ class Confusion:
 
 def accuracy(confusion: Confusion) -> Estimate:
     """Estimate the share of ratings that equal the judge's score."""
-    return stratified_accuracy(confusion.strata) if confusion.strata else confusion.ratios["accuracy"]
+    whole, strata = confusion.ratios["accuracy"], confusion.strata
+    if not strata:
+        return whole
+    return clusters.combine_strata([whole], strata[0].totals, [_accuracy_shares(strata)])[0]
 
 
 def stratified_accuracy(strata: Sequence[Confusion]) -> Estimate:
     """Estimate the accuracy over several strata, which have the same totals."""
-    shares = [part.share_columns["accuracy"] for part in strata]
-    return clusters.stratified_ratios(strata[0].totals, [shares])[0]
+    return clusters.stratified_ratios(strata[0].totals, [_accuracy_shares(strata)])[0]
+
+
+def _accuracy_shares(strata: Sequence[Confusion]) -> list[clusters.Share]:
+    return [one.share_columns["accuracy"] for one in strata]
 
 
 def false_pass(confusion: Confusion) -> Estimate:
