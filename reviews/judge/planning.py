@@ -24,8 +24,8 @@ from reviews.models import Run
 from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.search.facets import VERDICT_ORDER
-from reviews.statistics import planning
-from reviews.statistics.coefficients import Confusion, stratified_accuracy
+from reviews.statistics import coefficients, planning
+from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Z, undefined
 from reviews.statistics.planning import DesignEffect, PlanCells
 from reviews.statistics.strata import IntArray
@@ -230,9 +230,9 @@ class _Planner:
         if not any(rated.values()):
             found["run"] = undefined(_NO_REVIEW)
         elif all(rated.values()):
-            found["run"] = stratified_accuracy([*parts.values()])
+            found["run"] = coefficients.stratified_accuracy([*parts.values()])
         for name, part in parts.items():
-            found[name] = stratified_accuracy([part]) if rated[name] else undefined(_NO_REVIEW)
+            found[name] = coefficients.accuracy(part) if rated[name] else undefined(_NO_REVIEW)
         return found
 
     def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> DesignEffect:

@@ -115,9 +115,11 @@ def combine_strata(
     MOVER: Zou & Donner 2008, Statistics in Medicine 27:1693. Few ratings of a stratum may be the same by
     chance, so their variance tells too little.
     """
-    parts = _ratios(totals, [share for shares in strata for share in shares])
+    # A single stratum is the whole.
+    several = [shares if len(shares) > 1 else () for shares in strata]
+    parts = _ratios(totals, [share for shares in several for share in shares])
     found, end = [], 0
-    for whole, shares in zip(wholes, strata, strict=True):
+    for whole, shares in zip(wholes, several, strict=True):
         start, end = end, end + len(shares)
         rows = parts.rows(start, end)
         if whole.value is not None and rows.stop - rows.start > 1:
