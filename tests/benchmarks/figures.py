@@ -10,7 +10,17 @@ from django.db import transaction
 
 from reviews.exports import jsonl
 from reviews.models import Import, Run
-from tests.benchmarks import analysing, auditing, database, dataset, judging, painting, reviewing, scaling
+from tests.benchmarks import (
+    analysing,
+    auditing,
+    database,
+    dataset,
+    journey,
+    judging,
+    painting,
+    reviewing,
+    scaling,
+)
 from tests.benchmarks.measuring import Figure, alternating, into_pipe, peak_memory
 
 RECORDS = 100_000
@@ -135,6 +145,9 @@ FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "judging": lambda bench: judging.figures(bench.scale),
     "scaling": lambda bench: scaling.pages(
         *(bench.file(records, least=scaling.LEAST) for records in (scaling.SMALL, scaling.LARGE))
+    ),
+    "journey": lambda bench: journey.steps(
+        *(bench.file(records, least=journey.LEAST) for records in (journey.SMALL, journey.LARGE))
     ),
     "auditing": lambda bench: auditing.verification(bench.scale),
 }

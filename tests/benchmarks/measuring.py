@@ -36,7 +36,7 @@ class Figure:
         return f"{self.name:58} {self.measured:>9} {self.limit:>9} {self.ratio:7.2f}  {target}{missed}"
 
 
-def seconds(action: Callable[[], None]) -> float:
+def seconds(action: Callable[[], object]) -> float:
     start = time.perf_counter()
     action()
     return time.perf_counter() - start

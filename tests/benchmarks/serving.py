@@ -198,10 +198,18 @@ class Site(Tool):
     def review(self, user: int) -> None:
         connection = self._reviewers[user]
         record = connection.ask("POST", f"/api/v1/runs/{RUN}/claims")
+        path = f"/api/v1/runs/{RUN}/evaluations/{quote(record['evaluation_id'], safe='')}"
+        if record["is_blind"]:
+            blind = {one["criterion"]: one["scores"][0] for one in record["criteria"]}
+            given = {"scores": blind, "version": record["version"]}
+            record = connection.ask("PUT", f"{path}/blind-scores", given)
         scores = {one["criterion"]: {"score": one["score"]} for one in record["criteria"]}
-        path = f"/api/v1/runs/{RUN}/evaluations/{quote(record['evaluation_id'], safe='')}/review"
         decision = {"corrected_scores": scores, "comments": "", "version": record["version"]}
-        connection.ask("PUT", path, decision, Idempotency_Key=record["evaluation_id"])
+        connection.ask("PUT", f"{path}/review", decision, Idempotency_Key=record["evaluation_id"])
+
+    def review_blind(self, share: float) -> None:
+        """Let a share of the further reviews begin blind."""
+        self._manage("run_settings", RUN, "--blind-share", str(share))
 
     def submit(self) -> None:
         [(path, form)] = re.findall(_REVIEW_FORM, self._screen)
@@ -214,10 +222,30 @@ class Site(Tool):
         return self._reviewing.post(f"{self._page}claim/", {})
 
     def read_list(self) -> None:
-        assert self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?limit={PAGE}")["evaluations"]
+        assert self.find()
+
+    def find(self, **filters: str) -> list[dict[str, Any]]:
+        """Return the first records that match."""
+        query = urlencode(filters | {"limit": PAGE})
+        found: list[dict[str, Any]] = self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?{query}")[
+            "evaluations"
+        ]
+        return found
 
     def read_page(self) -> None:
-        assert self._browser.read(self._page).count("data-row=") == PAGE
+        assert self.show().count("data-row=") == PAGE
+
+    def show(self, part: str = "", **filters: str) -> str:
+        """Read a page of the run in the browser."""
+        return self._browser.read(f"{self._page}{part}?{urlencode(filters)}")
+
+    def browse(self, path: str) -> str:
+        """Read a page of the site in the browser."""
+        return self._browser.read(path)
+
+    def read_report(self) -> Any:
+        """Read the figures about the judge over the API."""
+        return self._admin.ask("GET", f"/api/v1/runs/{RUN}/report")
 
     @cached_property
     def _page(self) -> str:
