@@ -29,7 +29,7 @@ def dashboard(page: Page, live_server: LiveServer, lea: User, ana: User, bo: Use
 
 
 def test_refresh_keeps_what_the_reader_opened_and_focused(dashboard: Page) -> None:
-    dashboard.set_viewport_size({"width": 400, "height": 600})
+    dashboard.set_viewport_size({"width": 700, "height": 600})
     dashboard.locator("summary", has_text="Day by day").click()
     scrolled = dashboard.get_by_role("region", name="Reviewers, as a table", exact=True)
     link = scrolled.get_by_role("link", name="bo")
