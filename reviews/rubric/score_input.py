@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from reviews.records.rubric import Rubric
 from reviews.records.scales import Level, PairwiseScale, RangeScale, Scale
@@ -17,6 +17,7 @@ from reviews.records.scores import (
     encode_score,
     format_score,
     identity,
+    is_alike,
     is_number,
     is_score,
 )
@@ -51,7 +52,8 @@ class ScoreInput:
     """The scores that can be entered for a criterion.
 
     In addition to the scores of the scale, these are the judge's score and that of a decision in the file, if
-    they are not on the scale.
+    they are not on the scale. A score of the scale that is alike, such as Yes for "YES", is saved as it is
+    written there.
     """
 
     rubric: Rubric
@@ -77,8 +79,8 @@ class ScoreInput:
             (self._typed(score), encode_score(score), self._label(score)) for score in self.scale.buttons
         ]
         for given, value in ((self.judged, AS_JUDGED), (self.in_file, AS_IN_FILE)):
-            known = [identity(score) for score, _, _ in found]
-            if is_score(given) and not self._is_on_scale(given) and identity(given) not in known:
+            is_known = any(is_alike(score, given) for score, _, _ in found)
+            if is_score(given) and not self._is_on_scale(given) and not is_known:
                 found.append((given, value, format_score(given)))
         keys = _keys(label for _, _, label in found)
         return tuple(
@@ -100,6 +102,10 @@ class ScoreInput:
         return fitted is not None and identity(fitted) == identity(score)
 
     def _typed(self, score: Score) -> Score:
+        """Return a score of the scale as the file or the judge wrote it, otherwise in the judge's type."""
+        for given in (self.in_file, self.judged):
+            if is_alike(given, score):
+                return cast("Score", given)
         fitted = self.fit(score)
         return score if fitted is None else fitted
 
@@ -124,7 +130,7 @@ class ScoreInput:
         found = self.find(score)
         if found is None:
             return ""
-        chosen = next((one.value for one in self.choices if identity(one.score) == identity(found)), None)
+        chosen = next((one.value for one in self.choices if is_alike(one.score, found)), None)
         return chosen if chosen is not None else found if isinstance(found, str) else encode_score(found)
 
     def decode(self, value: str) -> Score | None:

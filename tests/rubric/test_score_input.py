@@ -94,7 +94,7 @@ class TestChoices:
     def test_choices_have_the_type_of_the_judge(self, judged: Any, scores: list[Any]) -> None:
         assert repr([choice.score for choice in entry(FIVE, judged).choices]) == repr(scores)
 
-    @pytest.mark.parametrize("judged", [4, "yes", "Maybe", 0, False])
+    @pytest.mark.parametrize("judged", [4, "Yess", "Maybe", 0, False])
     def test_score_of_the_judge_that_is_not_on_the_scale_comes_last(self, judged: Score) -> None:
         *usual, own = entry(judged=judged).choices
         assert tuple(usual) == entry().choices
@@ -102,10 +102,23 @@ class TestChoices:
         assert type(own.score) is type(judged)
 
     def test_score_of_a_file_that_is_not_on_the_scale_comes_after_it(self) -> None:
-        *_, judged, in_file = entry(judged="yes", in_file=0).choices
-        assert (judged.score, in_file.score, in_file.value) == ("yes", 0, AS_IN_FILE)
-        assert len(entry(judged="yes", in_file="yes").choices) == 4
+        *_, judged, in_file = entry(judged="maybe", in_file=0).choices
+        assert (judged.score, in_file.score, in_file.value) == ("maybe", 0, AS_IN_FILE)
+        assert len(entry(judged="maybe", in_file="Maybe").choices) == 4
         assert len(entry(in_file="No").choices) == 3
+
+    @pytest.mark.parametrize(
+        ("judged", "in_file", "saved"),
+        [("YES", None, "YES"), (" yes ", None, " yes "), (None, "yes", "yes"), ("YES", "yes", "yes")],
+    )
+    def test_score_of_another_spelling_has_no_choice_of_its_own_and_is_saved_as_it_was_written(
+        self, judged: Any, in_file: Any, saved: str
+    ) -> None:
+        given = entry(judged=judged, in_file=in_file)
+        assert [choice[1:] for choice in given.choices] == [choice[1:] for choice in entry().choices]
+        assert given.decode("Yes") == saved
+        assert given.decode("No") == "No"
+        assert {given.encode(score) for score in (judged, in_file, "Yes") if score} == {"Yes"}
 
     @pytest.mark.parametrize("given", [None, "", "Yes", ["Yes"], {}, float("nan")])
     def test_choices_have_no_duplicates_and_no_invalid_scores(self, given: Any) -> None:

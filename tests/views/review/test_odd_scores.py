@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 
 from reviews.exports.verify_export import compare
-from reviews.models import User
+from reviews.models import Evaluation, User
 from reviews.records.schema import Limits
 from reviews.rubric.run_rubric import run_rubric
 from reviews.rubric.score_input import ScoreInput
 from tests.support.decided_files import open_record, record_of, submit
-from tests.support.lines import export_data
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.odd_scores import LONG, ODD, odd_records
 from tests.support.pages import filled_in, text
 
@@ -61,3 +61,20 @@ def test_file_score_outside_the_rubric_can_be_chosen() -> None:
     assert [choice.value for choice in found][-2:] == ["as judged", "as in the file"]
     same = ScoreInput(rubric, "Clarity", judged="Maybe", in_file="Maybe").choices
     assert [choice.score for choice in same].count("Maybe") == 1
+
+
+def test_score_of_another_spelling_is_saved_as_the_judge_wrote_it(as_ana: Client, ana: User) -> None:
+    judged = {
+        "Clarity": {"score": "YES", "justification": ""},
+        "Rigour": {"score": " no ", "justification": ""},
+    }
+    record_of()  # the scale of the run is inferred from it
+    import_data(file_of(line("odd", parsed_rubric_scores=judged)))
+    record = Evaluation.objects.get(evaluation_id="odd")
+    page = open_record(as_ana, record, ana)
+    rows = page.context["form"].rows
+    assert [[option.label for option in row.options] for row in rows] == [["Yes", "Partial", "No"]] * 2
+    submit(as_ana, record, filled_in(page) | {"criteria-1-score": "Yes"})
+    odd = json.loads(export_data().splitlines()[-1])
+    saved = {name: entry["score"] for name, entry in odd["human_corrected_scores"].items()}
+    assert saved == {"Clarity": "YES", "Rigour": "Yes"}
