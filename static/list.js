@@ -111,7 +111,22 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("focusin", (event) => mark(event.target.closest?.("[data-row]")));
 document.addEventListener("pointerdown", (event) => mark(event.target.closest?.("[data-row]")));
+let searched = null; // the text of the search that Enter started
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches(".finder input[type=search]")) searched = event.target.value;
+});
+
+/** After a search, move from its field to the rows that it found, where letters are commands. */
+function leaveSearch() {
+  const field = document.activeElement;
+  const isUnchanged = field.matches(".finder input[type=search]") && field.value === searched;
+  searched = null;
+  if (isUnchanged && rows().length) document.querySelector("[data-rows]").focus({ preventScroll: true });
+}
+
 document.addEventListener("htmx:afterSettle", ({ detail }) => {
+  if (searched !== null) leaveSearch();
   // Another request may settle first.
   if (removed && detail.requestConfig?.elt === removed.link) {
     (chips()[removed.at] ?? chips().at(-1) ?? document.querySelector("#filter-q"))?.focus();

@@ -58,6 +58,25 @@ def test_filters_are_typed_chosen_and_removed(listed: Page) -> None:
     expect(listed.locator("#found")).to_have_text("3 records")
 
 
+def test_keys_move_through_the_rows_that_a_search_has_found(listed: Page, live_server: LiveServer) -> None:
+    current = listed.locator("[data-row][aria-current]")
+    search = listed.get_by_label("Search and filter")
+    search.fill("o1")
+    search.press("Enter")
+    expect(listed.locator("#evaluations [data-rows]")).to_be_focused()
+    listed.keyboard.press("j")
+    expect(current).to_contain_text("a")
+    search.fill("nothing")
+    search.press("Enter")
+    expect(listed.locator("#found")).to_have_text("0 records")
+    expect(search).to_be_focused()
+    listed.goto(live_server.url)
+    search = listed.get_by_label("Name of the run")
+    search.fill(Run.objects.get().name)
+    search.press("Enter")
+    expect(listed.get_by_role("region", name="Runs")).to_be_focused()
+
+
 def test_question_mark_shows_the_keys_of_lists_and_pages(listed: Page) -> None:
     sheet = listed.get_by_role("dialog", name="Keyboard shortcuts")
     listed.keyboard.press("?")
