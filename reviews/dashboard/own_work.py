@@ -80,9 +80,13 @@ def done_counts(reviewer: User, now: dt.datetime) -> DoneCounts:
 
 
 def waiting_counts(reviewer: User, runs: Runs) -> WaitingCounts:
-    """Count the records of these runs that are assigned to the reviewer, and those they have skipped."""
+    """Count the records of these runs that are assigned to the reviewer, and those they have skipped.
+
+    Records that were assigned to somebody else after the skip do not come back to the reviewer.
+    """
     assigned = Evaluation.objects.filter(IN_QUEUE, assigned_to=reviewer, is_escalated=False, run__in=runs)
     skipped = Skip.objects.filter(
+        Q(evaluation__assigned_to=None) | Q(evaluation__assigned_to=reviewer),
         reviewer=reviewer,
         evaluation__human_review_status__in=QUEUE_STATUSES,
         evaluation__is_escalated=False,

@@ -90,6 +90,11 @@ def test_assigned_and_skipped_records_are_left(ana: User, bo: User, monkeypatch:
     assert own_work.waiting_counts(ana, runs()) == (1, 1)
     assert own_work.waiting_counts(bo, runs()) == (0, 0)
     assert own_work.waiting_counts(ana, Run.objects.none()) == (0, 0)
+    # Assigned to somebody else, the record does not come back to ana.
+    Evaluation.objects.filter(pk=skipped.pk).update(assigned_to=bo)
+    assert own_work.waiting_counts(ana, runs()).skipped == 0
+    Evaluation.objects.filter(pk=skipped.pk).update(assigned_to=ana)
+    assert own_work.waiting_counts(ana, runs()) == (2, 1)
     Evaluation.objects.filter(assigned_to=None).update(assigned_to=ana)
     monkeypatch.setattr(own_work, "MAX_COUNTED", 2)
     assert own_work.waiting_counts(ana, runs()).assigned == 2
