@@ -15,11 +15,11 @@ EXCLUDED = "excluded"
 
 
 def describe(found: Disagreement) -> str:
-    """Return all scores that differ, as in "ana Yes, bo No on Rigor; ana 4, bo 2 on Depth"."""
-    return "; ".join(
-        f"{', '.join(f'{voice.reviewer} {voice.value}' for voice in one.scores)} on {one.criterion}"
-        for one in found.criteria
-    )
+    """Return all scores that differ, as in "ana Yes, bo No on Rigor, Clarity; ana 4, bo 2 on Depth"."""
+    criteria: defaultdict[str, list[str]] = defaultdict(list)
+    for one in found.criteria:
+        criteria[", ".join(f"{voice.reviewer} {voice.value}" for voice in one.scores)].append(one.criterion)
+    return "; ".join(f"{scores} on {', '.join(names)}" for scores, names in criteria.items())
 
 
 def find_disagreements(evaluations: Iterable[int], reader: User) -> dict[int, Disagreement]:

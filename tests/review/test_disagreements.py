@@ -40,6 +40,15 @@ def test_disagreement_names_people_scores_and_verdicts(run: Run, ana: User, bo: 
     }
 
 
+def test_criteria_with_the_same_scores_are_named_together(run: Run, ana: User, bo: User, lea: User) -> None:
+    record = EvaluationFactory.create(run=run)
+    for person, scores in ((ana, ("Yes", "Yes", "No")), (bo, ("No", "No", "Yes"))):
+        entries = {name: {"score": score} for name, score in zip(("a", "b", "c"), scores, strict=True)}
+        decide(Evaluation.objects.get(), person, scores=entries)
+    found = find_disagreements([record.pk], lea)[record.pk]
+    assert describe(found) == "ana Yes, bo No on A, B; ana No, bo Yes on C"
+
+
 @pytest.mark.slow
 def test_disagreements_of_a_list_take_one_query(
     run: Run, ana: User, bo: User, lea: User, django_assert_num_queries: DjangoAssertNumQueries
