@@ -51,7 +51,9 @@ class LoginForm(allauth_forms.LoginForm):
         for field in self.fields.values():
             field.help_text = ""
             field.widget.attrs.pop("placeholder", None)
-        self.fields["login"].widget.attrs.update({"autocapitalize": "none", "autofocus": True})
+        self.fields["login"].widget.attrs["autocapitalize"] = "none"
+        # After an error, only the password is to be typed again.
+        self.fields["password" if self.is_bound else "login"].widget.attrs["autofocus"] = True
 
 
 class _LoginView(LoginView):

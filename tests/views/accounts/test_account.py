@@ -38,7 +38,11 @@ class TestLogin:
 
     def test_login_with_wrong_password_is_rejected(self, client: Client, ana: User) -> None:
         response = client.post(reverse("login"), {"login": "ana", "password": "wrong"})
-        assert "Incorrect username or password." in response.content.decode()
+        page = response.content.decode()
+        assert "Incorrect username or password." in page
+        # Only the password is to be typed again.
+        assert re.search(r'<input[^>]* name="password"[^>]* autofocus', page)
+        assert page.count("autofocus") == 1
 
     @pytest.mark.parametrize("username", ["", "a\0b", "x" * 100_000, "\U0001f600"])
     def test_login_of_unknown_person_is_rejected(self, username: str, client: Client) -> None:
