@@ -28,7 +28,7 @@ const sign = (event) => (/^[\x20-\x7e]$/.test(event.key) ? event.key : event.cod
 
 function onKey(event) {
   if (!keys.isOn || event.defaultPrevented || event.isComposing || event.repeat || keys.isText(event.target)) return;
-  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open], .menu-list:popover-open")) return;
   const key = sign(event);
   if (isGoing && key.length === 1) {
     isGoing = false;

@@ -12,7 +12,7 @@ import { toggleMathSource } from "../math.js";
 import { takeSide } from "./adjudication.js";
 import { showMore } from "./causes.js";
 import { showPane } from "./evidence.js";
-import { all, changed, currentIndex, digitsScore, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
+import { all, changed, currentIndex, digitsScore, form, go, isOverridden, missing, numberOf, one, rows, screenEvents, write } from "./form.js";
 import { afterSaving } from "./next.js";
 import { openReason } from "./reason.js";
 
@@ -130,6 +130,7 @@ keys.before = (event, key) => {
 // ---- commands
 
 function submit() {
+  if (!form()) return one("#review-this")?.click();
   const lacking = missing();
   if (lacking.length) go(rows().indexOf(lacking[0]));
   else if (one("#submit")) form().requestSubmit(one("#submit"));
@@ -158,7 +159,7 @@ Object.assign(keys.commands, {
   down: () => go(currentIndex() + 1),
   up: () => go(currentIndex() - (waiting() ? 0 : 1)),
   reason: () => openReason(rows()[currentIndex()]),
-  comment: () => one("#comments")?.focus(),
+  comment: () => { if (one("#comments")) write(one("#comments")); },
   guideline: () => one("#guideline")?.togglePopover(),
   diff: toggleDiff,
   source: toggleMathSource,

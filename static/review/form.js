@@ -188,6 +188,12 @@ function light(index) {
   all("#raw [data-span]").forEach((span) => span.classList.toggle("lit", Number(span.dataset.span) === index));
 }
 
+/** Put the cursor in a text, at its end unless it was in it before. */
+export function write(field) {
+  field.focus();
+  if (field.selectionEnd === 0) field.setSelectionRange(field.value.length, field.value.length);
+}
+
 export function addRow() {
   const number = rows().length;
   const html = one("#blank-row").innerHTML.replaceAll("__n__", number).replaceAll("__place__", number + 1);

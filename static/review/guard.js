@@ -14,6 +14,7 @@ let watched = null; // the screen that this is about: htmx swaps a screen in bef
 let visibleSince = Infinity;
 let droppedAt = -Infinity; // the last dropped key
 let clicked = null; // the screen of the first click of a double-click
+let pressedOn = null; // the target of the last key that did not repeat
 let timer = 0;
 
 const pause = () => Number(one("#screen")?.dataset.guard ?? 0);
@@ -56,7 +57,14 @@ function isCommand(event) {
 
 const scrolls = (event) => event.key === " " && !event.target.closest(`${CONTROL}, #scores`);
 
+/** Whether a key that opened a text field is still held down: its repeats would be typed. */
+function isHeldCommand(event) {
+  if (!event.repeat) pressedOn = event.target;
+  return event.repeat && keys.isText(event.target) && pressedOn !== event.target;
+}
+
 function onKey(event) {
+  if (isHeldCommand(event)) drop(event);
   if (!one("#screen") || !isCommand(event)) return;
   const isBurst = event.timeStamp - droppedAt < pause();
   if (!isBurst && scrolls(event)) return;

@@ -2,7 +2,7 @@
 
 import { form, one, screenEvents } from "./form.js";
 import { checkSession, signedOut } from "./session.js";
-import { clear, detailsOf, raise, raiseFromServer } from "./strip.js";
+import { clear, raise, raiseFromServer } from "./strip.js";
 
 const LONGEST_PAUSE_MS = 60 * 1000; // a longer pause counts as this much active time
 const AWAY_MS = 15 * 60 * 1000;
@@ -76,7 +76,7 @@ function checkClaim() {
   const isVisible = document.visibilityState === "visible";
   if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= renewalMs(screen)) renew();
   const left = Date.parse(screen.dataset.claimUntil) - Date.now();
-  if (left > 2 * renewalMs(screen) || detailsOf("expiring")) return;
+  if (left > 2 * renewalMs(screen)) return;
   raise("expiring", { until: screen.dataset.claimUntil, act: renew });
 }
 

@@ -1,6 +1,6 @@
 /* The reviewer's reason: a text of its own for each criterion, under the judge's words. */
 
-import { isEdited, one, rows, screenEvents } from "./form.js";
+import { isEdited, one, rows, screenEvents, write } from "./form.js";
 
 const setAside = new WeakMap(); // row -> the reason that gave way to the judge's words
 
@@ -8,7 +8,7 @@ const setAside = new WeakMap(); // row -> the reason that gave way to the judge'
 export function openReason(row) {
   if (!row) return;
   one(".reason", row).open = true;
-  one("textarea", row).focus();
+  write(one("textarea", row));
 }
 
 /** Set the reason aside for the judge's words, or bring it back. */

@@ -28,7 +28,7 @@ const STATES = {
   offline: { tone: "warn", label: "Retry now", says: ({ isCopied }) => (isCopied === undefined ? "You're offline; reconnecting…" : `You're offline. ${kept(isCopied)}; reconnecting…`) },
   failing: { tone: "warn", label: "Retry now", says: ({ isCopied }) => `The server couldn't save your draft. ${kept(isCopied)}; retrying…` },
   notice: { tone: "warn" },
-  expiring: { tone: "warn", label: "Keep working", says: ({ until }) => `This record will be released at ${clock(until)}.` },
+  expiring: { tone: "warn", label: "Keep working", says: ({ until }) => (Date.parse(until) > Date.now() ? `This record will be released at ${clock(until)}.` : `Your claim expired at ${clock(until)}.`) },
   regained: { tone: "ok" },
   aside: {
     tone: "info", label: "Switch to it", isClosable: true,

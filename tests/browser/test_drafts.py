@@ -48,6 +48,10 @@ def test_draft_is_saved_while_typing_survives_reload_and_can_be_discarded(screen
     screen.reload()
     expect(screen.locator("#restored")).to_be_visible()
     expect(screen.get_by_label("Comment")).to_have_value("I was here.")
+    press(screen, "c")
+    screen.keyboard.type(" Twice.")
+    expect(screen.get_by_label("Comment")).to_have_value("I was here. Twice.")
+    screen.keyboard.press("Escape")
     expect(screen.get_by_label("Name of the criterion")).to_have_value("brevity")
     verdict(screen, "incomplete")
     draft_is(screen, "saved")
@@ -190,6 +194,14 @@ def test_expiring_claim_can_be_renewed_and_an_expired_one_is_renewed_with_a_noti
     screen.keyboard.type("Back from lunch.")
     expect(screen.get_by_text("Nobody else opened this record, so it is yours again.")).to_be_visible()
     assert record("a-model").is_claimed
+
+
+def test_claim_that_expired_while_the_machine_slept_is_not_announced_as_expiring(screen: Page) -> None:
+    screen.clock.install()
+    screen.reload()
+    settle(screen)
+    screen.clock.fast_forward("02:00:00")
+    expect(screen.get_by_role("alert").filter(has_text="Your claim expired at")).to_be_visible()
 
 
 @pytest.mark.exhaustive

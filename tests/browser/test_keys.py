@@ -261,6 +261,33 @@ def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pag
     expect(screen).to_have_url(f"{live_server.url}/")
 
 
+def test_key_to_submit_claims_a_viewed_record(screen: Page) -> None:
+    press(screen, "Shift+J")
+    heading(screen, "b-model")
+    review = screen.get_by_role("button", name="Review this")
+    expect(review).to_have_attribute("aria-keyshortcuts", "A")
+    press(screen, "a")
+    label(screen, "Accept scores as read")
+    heading(screen, "b-model")
+    assert not Review.objects.exists()
+
+
+def test_keys_are_no_commands_while_a_menu_is_open(screen: Page) -> None:
+    settle(screen)
+    screen.locator("[popovertarget=user-menu]").click()
+    screen.keyboard.press("y")
+    screen.keyboard.press("Escape")
+    expect(screen.locator("#user-menu")).to_be_hidden()
+    expect(screen.locator("#criteria .changed")).to_have_count(0)
+    screen.keyboard.press("y")
+    expect(screen.locator("#criteria .changed")).to_have_count(1)
+
+
+def test_keys_are_shown_in_the_font_of_the_text(screen: Page) -> None:
+    font = "it => getComputedStyle(it).fontFamily"
+    assert screen.locator("#submit kbd").evaluate(font) == screen.locator("body").evaluate(font)
+
+
 # Preferences
 
 

@@ -75,6 +75,21 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
     is_untouched(screen, "b-model")
 
 
+def test_key_that_opens_a_text_and_is_held_types_nothing(screen: Page) -> None:
+    for key, text in (
+        ("c", screen.get_by_label("Comment")),
+        ("Enter", screen.locator("#criteria textarea").first),
+    ):
+        settle(screen)
+        for _ in range(4):
+            screen.keyboard.down(key)
+        screen.keyboard.up(key)
+        expect(text).to_be_focused()
+        screen.keyboard.type("kept")
+        expect(text).to_have_value("kept")
+        screen.keyboard.press("Escape")
+
+
 @pytest.mark.exhaustive
 def test_key_between_swap_and_display_of_a_record_is_dropped(screen: Page) -> None:
     settle(screen)

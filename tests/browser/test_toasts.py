@@ -83,3 +83,15 @@ def test_toast_leaves_after_six_seconds_without_pointer_and_focus(
         page.mouse.move(0, 0)
         page.clock.run_for(2_500)
         expect(toast).to_have_count(0)
+
+
+def test_long_toast_is_not_cut(screen: Page) -> None:
+    screen.evaluate(
+        """document.querySelector("#messages").innerHTML =
+            '<div class="toast"><p>' + "A record with a long name is saved. ".repeat(5) + "</p></div>" """
+    )
+    toast, sentence = (screen.locator(each).bounding_box() for each in (".toast", ".toast p"))
+    assert toast
+    assert sentence
+    assert toast["y"] + 4 <= sentence["y"]
+    assert sentence["y"] + sentence["height"] + 4 <= toast["y"] + toast["height"]
