@@ -17,21 +17,13 @@ from reviews.views.accounts import (
     tokens,
 )
 from reviews.views.audit import pages as audit
-from reviews.views.dashboard import inbox, known_answers, spot_checks, workload
+from reviews.views.dashboard import inbox, known_answers, overview, spot_checks
 from reviews.views.dashboard import overview as dashboard_overview
-from reviews.views.files import (
-    conflicts,
-    exports,
-    imports,
-    new_import,
-    task_context,
-    upload_mapping,
-    uploads,
-)
+from reviews.views.files import conflicts, exports, imports, task_context, uploads
 from reviews.views.judge import compare as judge_compare
-from reviews.views.judge import csv_files as judge_csv
 from reviews.views.judge import decisions as judge_decisions
-from reviews.views.judge import downloads, gold_sets, report
+from reviews.views.judge import downloads, gold, report
+from reviews.views.judge import downloads as judge_csv
 from reviews.views.judge import drift as judge_drift
 from reviews.views.judge import funnel as judge_funnel
 from reviews.views.judge import gold as judge_gold
@@ -49,7 +41,7 @@ from reviews.views.review import (
     record,
     undo,
 )
-from reviews.views.runs import archive, bulk_changes, home, lists, mappings, reread, run_page, settings, start
+from reviews.views.runs import archive, bulk_changes, home, lists, mappings, run_page, settings
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, operations, palette, styleguide, webhooks
 
@@ -66,8 +58,8 @@ pages = [
     path("", home.runs, name="runs"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("search/", palette.palette, name="palette"),
-    path("review/", start.start, name="start"),
-    path("my-reviews/", start.my_reviews, name="my-reviews"),
+    path("review/", home.start, name="start"),
+    path("my-reviews/", home.my_reviews, name="my-reviews"),
     path("runs/<int:pk>/", run_page.run_page, name="run"),
     path("runs/<int:run_pk>/tasks/", lists.tasks, name="tasks"),
     path("runs/<int:run_pk>/views/", lists.save_view, name="save-view"),
@@ -84,7 +76,7 @@ pages = [
     path("runs/<int:run_pk>/archive/", archive.archive, name="archive-run"),
     path("runs/<int:run_pk>/delete/", archive.delete, name="delete-run"),
     path("runs/<int:run_pk>/unarchive/", archive.archive, {"undo": True}, name="unarchive-run"),
-    path("runs/<int:run_pk>/settings/mapping/", reread.mapping_page, name="run-mapping"),
+    path("runs/<int:run_pk>/settings/mapping/", mappings.mapping_page, name="run-mapping"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",
@@ -118,10 +110,10 @@ pages = [
     *_with_csv("runs/<int:run_pk>/judge/history", judge_history.show_history, "judge-history"),
     path("runs/<int:run_pk>/judge/gold/", judge_gold.gold_page, name="judge-gold"),
     *_with_csv("runs/<int:run_pk>/judge/gold/records", judge_gold.list_records, "judge-gold-records"),
-    path("gold-sets/", gold_sets.gold_set_list, name="gold-sets"),
-    path("gold-sets/<int:pk>/", gold_sets.show_gold_set, name="gold-set"),
-    path("gold-sets/<int:pk>/export/", gold_sets.export_gold_set, name="export-gold-set"),
-    path("gold-sets/<int:pk>/delete/", gold_sets.delete_gold_set, name="delete-gold-set"),
+    path("gold-sets/", gold.gold_set_list, name="gold-sets"),
+    path("gold-sets/<int:pk>/", gold.show_gold_set, name="gold-set"),
+    path("gold-sets/<int:pk>/export/", gold.export_gold_set, name="export-gold-set"),
+    path("gold-sets/<int:pk>/delete/", gold.delete_gold_set, name="delete-gold-set"),
     path("runs/<int:run_pk>/judge/plan/", judge_plan.show_plan, name="judge-plan"),
     path("runs/<int:run_pk>/judge/plan/serve/", judge_plan.serve, name="serve-plan"),
     path("runs/<int:run_pk>/judge/plan/end/", judge_plan.stop, name="stop-plan"),
@@ -135,7 +127,7 @@ pages = [
     path("runs/<int:run_pk>/judge/decisions/", judge_decisions.decision_list, name="judge-decisions"),
     path("runs/<int:run_pk>/judge/decisions.csv", judge_decisions.decisions_csv, name="judge-decisions-csv"),
     path("runs/<int:run_pk>/judge/<slug:table>.csv", judge_csv.csv_file, name="judge-table"),
-    path("import/", new_import.import_file, name="import-file"),
+    path("import/", uploads.import_file, name="import-file"),
     path("imports/<int:pk>/", imports.import_page, name="import"),
     path("imports/<int:pk>/rejected.jsonl", imports.rejected, name="import-rejected"),
     path("imports/<int:pk>/exceptions.jsonl", imports.exceptions, name="import-exceptions"),
@@ -150,7 +142,7 @@ pages = [
     path("mappings/", mappings.mappings, name="mappings"),
     path("uploads/", uploads.new_upload, name="uploads"),
     path("uploads/<uuid:pk>/", uploads.upload, name="upload"),
-    path("uploads/<uuid:pk>/mapping/", upload_mapping.upload_mapping, name="upload-mapping"),
+    path("uploads/<uuid:pk>/mapping/", uploads.upload_mapping, name="upload-mapping"),
     path("evaluations/<int:pk>/", record.evaluation, name="evaluation"),
     path("evaluations/<int:pk>/line.jsonl", record.line, name="line"),
     path("evaluations/<int:pk>/peek/<int:other>/", record.peek, name="peek"),
@@ -184,7 +176,7 @@ pages = [
     path("dashboard/", dashboard_overview.dashboard, name="dashboard"),
     path("dashboard/<slug:name>.csv", dashboard_overview.dashboard_table, name="dashboard-table"),
     path("dashboard/release/<int:pk>/", dashboard_overview.release, name="dashboard-release"),
-    path("workload/", workload.workload_page, name="workload"),
+    path("workload/", overview.workload_page, name="workload"),
     path("people/<int:pk>/activity/", dashboard_overview.reviewer_activity_page, name="reviewer-activity"),
     path("activity/", dashboard_overview.my_activity, name="my-activity"),
     path("activity/decisions/", dashboard_overview.decision_list, name="decisions"),

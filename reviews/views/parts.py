@@ -1,9 +1,10 @@
-"""Render a page, only a part of it for htmx, or a page with a form, and show refusals."""
+"""Render a page, a part of it for htmx, or a page with a form; link pages of lists, and show refusals."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.forms import BaseForm
@@ -41,3 +42,16 @@ def render_part(
     response = render(request, name, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def page_links(address: str, after: str, next_after: str) -> dict[str, str]:
+    """Return the URLs of the first and of the next page; empty texts where the list has no such page.
+
+    `address` is that of the first page, with its filters. `after` and `next_after` are cursors.
+    """
+    joint = "&" if "?" in address else "?"
+    return {
+        "first": address if after else "",
+        "previous": "",
+        "next": f"{address}{joint}{urlencode({'after': next_after})}" if next_after else "",
+    }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.views.pagination import page_links
+from reviews.views.parts import page_links
 
 
 @pytest.mark.parametrize(

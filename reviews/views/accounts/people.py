@@ -23,8 +23,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.members import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
-from reviews.views.pagination import page_links
-from reviews.views.parts import refusal_shown, render_form
+from reviews.views.parts import page_links, refusal_shown, render_form
 
 admins_only = requires("manage_people")
 _PAGE_SIZE = 50

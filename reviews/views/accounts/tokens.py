@@ -18,8 +18,7 @@ from reviews.http.request import Request
 from reviews.models import ApiToken, User
 from reviews.views.access import requires
 from reviews.views.form_fields import WholeNumberField, refusal_in
-from reviews.views.pagination import page_links
-from reviews.views.parts import render_form
+from reviews.views.parts import page_links, render_form
 
 _PAGE_SIZE = 50
 

@@ -1,4 +1,4 @@
-"""Show the leads' dashboard, the figures of one reviewer, and the decisions behind a figure."""
+"""Show the leads' dashboard, figures of one reviewer, decisions behind a figure, and everybody's work."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.accounts.permissions import can, check
-from reviews.dashboard import attention, reviewer_activity, spot_checks
+from reviews.accounts.permissions import can, check, people_with_role
+from reviews.dashboard import attention, reviewer_activity, spot_checks, workload
 from reviews.dashboard.drilldown import SIGNALS, Narrowed, list_decisions
 from reviews.dashboard.overturned import describe_overturned
 from reviews.http.request import Request
@@ -22,12 +22,12 @@ from reviews.queue import claims
 from reviews.records.scores import criterion_title
 from reviews.views.access import load_in_run, replica_view
 from reviews.views.dashboard import filters as dashboard_filters
-from reviews.views.dashboard import known_answer_tables, matrices
+from reviews.views.dashboard import known_answers, matrices
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import key_figures
 from reviews.views.dashboard.sparklines import small_multiples
-from reviews.views.pagination import page_links
+from reviews.views.parts import page_links
 from reviews.views.tables import LinkedTable, Tab, Table, as_csv, without_columns
 
 # The tables below the matrices. `days` is folded below the charts.
@@ -177,7 +177,7 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "tables": [_linked(name, scope, has_csv=is_lead) for name in _REVIEWER_TABLES],
         "known_answers": None
         if is_own or not is_lead
-        else known_answer_tables.checks_of(reviewer, request.user, scope.selection.run),
+        else known_answers.checks_of(reviewer, request.user, scope.selection.run),
         "most_drawn": spot_checks.MOST_DRAWN,
     }
     return render(request, "dashboard/person.html", context)
@@ -290,3 +290,16 @@ def _run_list_url(query: _DecisionQuery) -> str:
         return ""
     by = {"decided-by": chosen.reviewer.username} if chosen.reviewer else {}
     return f"{reverse('run', args=[chosen.run.pk])}?{query.scope.records(status='done', **by)}"
+
+
+@replica_view
+def workload_page(request: Request) -> HttpResponse:
+    """List the assigned records of each person by run, with their pace."""
+    check(request.user, "lead_review")
+    works = workload.workloads(people_with_role(), reader=request.user)
+    context = {
+        "rows": [(work, work.days_of_work(work.records)) for work in works],
+        "run_to_assign": workload.run_to_assign(works, request.user),
+        "definition": workload.PACE_DEFINITION,
+    }
+    return render(request, "dashboard/workload.html", context)

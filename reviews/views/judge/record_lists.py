@@ -15,7 +15,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.scores import format_score
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.filters import JudgeFilters
-from reviews.views.pagination import page_links
+from reviews.views.parts import page_links
 from reviews.views.tables import Cell, Table, record_cell
 
 #: The most rows of a page. The CSV file has all.

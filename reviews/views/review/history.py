@@ -15,7 +15,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
-from reviews.views.pagination import page_links
+from reviews.views.parts import page_links
 from reviews.views.review import screen, toasts
 
 

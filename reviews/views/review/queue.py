@@ -12,7 +12,7 @@ from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.queue import claims
 from reviews.views.access import load_run
-from reviews.views.pagination import page_links
+from reviews.views.parts import page_links
 from reviews.views.review import screen
 
 

@@ -23,11 +23,8 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_run
 from reviews.views.runs.archive import RunNameForm
-from reviews.views.runs.guideline import GuidelineForm
-from reviews.views.runs.members import MembersForm
-from reviews.views.runs.queue_settings import QueueForm
-from reviews.views.runs.rubric_editor import RubricEditor
-from reviews.views.runs.sampling import SamplingForm
+from reviews.views.runs.rubric_forms import RubricEditor
+from reviews.views.runs.setting_forms import GuidelineForm, MembersForm, QueueForm, SamplingForm
 from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
 
 #: The settings with a page of their own, in the order of their cards.

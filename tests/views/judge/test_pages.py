@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.models import Run
-from reviews.views.judge.csv_files import TABLES
+from reviews.views.judge.downloads import TABLES
 from reviews.views.judge.pages import PAGES
 from tests.support.factories import RunFactory, UserFactory
 from tests.support.judge_pages import CLARITY, place, review
