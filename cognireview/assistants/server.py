@@ -10,9 +10,7 @@ import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from cognireview.assistants.reading import ReadingTools
-from cognireview.assistants.reviewing import ReviewingTools
-from cognireview.assistants.tools import tools_of
+from cognireview.assistants.tools import ReadingTools, ReviewingTools, tools_of
 from cognireview.client import AsyncClient, CogniReviewError
 
 KINDS = (ReadingTools, ReviewingTools)

@@ -5,17 +5,15 @@ from typing import Any, Self
 
 import httpx2
 
-from cognireview.client.areas.gold_sets import GoldSets
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.leading import Escalations, Inbox, SpotChecks
 from cognireview.client.areas.people import Invitations, People, Tokens
 from cognireview.client.areas.run import Run
-from cognireview.client.areas.site import Audit, Jobs, Webhooks
+from cognireview.client.areas.site import Audit, GoldSets, Jobs, Webhooks
 from cognireview.client.backends import Asynchronous, Blocking
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.requests import Retries, Source, file_name_of, opened
-from cognireview.client.settings import read_settings
-from cognireview.client.transport import Transport
+from cognireview.client.transport import Transport, read_settings
 from cognireview.types import operations
 from cognireview.types.files import ContextImport
 from cognireview.types.operations import Operation

@@ -1,12 +1,15 @@
-"""Authenticate API requests by token. The scopes of the token and the role of its owner limit access."""
+"""Register operations of the API. The scopes of the token and the role of its owner limit access."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast, get_args
 
 from django.http import HttpRequest
+from django.urls import register_converter
+from django.urls.converters import StringConverter
 from django.utils.functional import SimpleLazyObject
 from ninja import Router
 from ninja.decorators import decorate_view
@@ -19,10 +22,28 @@ from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
 from reviews.api import idempotency
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.paths import django_path
 from reviews.api.problems import Problem, openapi_problem
 from reviews.api.response_schemas import response_schema
 from reviews.models import ApiToken, User
+
+
+class EvaluationIdConverter(StringConverter):
+    """Match any text, including slashes and line breaks."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(EvaluationIdConverter, "evaluation_id")
+
+_CONVERTERS = {"evaluation_id": "evaluation_id", "upload_id": "uuid"}
+
+
+def django_path(path: str, *, takes_any_run: bool = False) -> str:
+    """Return the path of an operation with Django's converters. Other ids than those named are integers."""
+    if takes_any_run:
+        path = path.replace("{run}", "{path:run}")
+    return re.sub(r"{(\w+_id)}", lambda found: f"{{{_CONVERTERS.get(found[1], 'int')}:{found[1]}}}", path)
+
 
 View = TypeVar("View", bound=Callable[..., Any])
 # Problems of every operation: invalid token, missing scope or role, unknown parameters, too many requests.

@@ -16,8 +16,14 @@ from ninja import Field, Schema
 from pydantic import create_model
 
 from cognireview.types import audit, files, records, runs
-from reviews.api.rubric_shapes import MappingMembersOut, RubricMembersOut, RubricScale
-from reviews.api.values import DecidedScores, RowScores, Score
+from reviews.api.values import (
+    DecidedScores,
+    MappingMembersOut,
+    RowScores,
+    RubricMembersOut,
+    RubricScale,
+    Score,
+)
 
 # Members with a narrower schema than their Python type.
 _NARROWED: dict[tuple[type, str], Any] = {

@@ -1,4 +1,4 @@
-"""Runs: their progress, export, and judge report."""
+"""Runs: their progress, export, judge report, and plan of blind reviews."""
 
 from http import HTTPStatus
 from pathlib import PurePath
@@ -23,9 +23,11 @@ from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
-from reviews.judge import judge_data, quality_gates, report
+from reviews.judge import judge_data, planning, quality_gates, report, review_plan
 from reviews.judge.comparison import drift, history, paired
 from reviews.judge.judge_data import JudgeDataOptions
+from reviews.judge.planning import USUAL_TARGET
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.queue import progress as queue_progress
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
@@ -226,3 +228,64 @@ def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> None:
     """
     found = get_run(run, request.user)
     request_deletion(run_id=found.pk, actor=request.user, confirmation=confirmation)
+
+
+_TARGET = "Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."
+_AIM = "run: the accuracy over all records. parts: on flagged and on unflagged records, each by itself."
+
+
+class PlanIn(Body):
+    """The plan to serve."""
+
+    target: float = Field(USUAL_TARGET, description=_TARGET)
+    aim: str = Field("run", description=_AIM)
+    judge: str = Field("", description="Only records of this judge.")
+    template: str = Field("", description="Only records of this prompt.")
+    model: str = Field("", description="Only records of this model, or `-` without one.")
+
+
+@operation(router, operations.PLAN, scope="read", permission="lead_review")
+def get_plan(
+    request: ApiRequest,
+    run: str,
+    *,
+    target: QueryEx[float, P(default=USUAL_TARGET, description=_TARGET)],
+    aim: QueryEx[str, P(default="run", description=_AIM)],
+    judge: str = "",
+    template: str = "",
+    model: str = "",
+) -> dict[str, Any]:
+    """Return how many more blind reviews of which records a target needs. Leads and admins only.
+
+    `judge`, `template` (the prompt) and `model` (`-` for records without one) choose the records.
+    """
+    wanted = review_plan.check_request(target, aim)
+    values = {"judge": judge, "template": template, "model": model}
+    scope = review_plan.read_filters(get_run(run, request.user), values)
+    return planning.plan_reviews(scope, target, wanted).as_json()
+
+
+@operation(router, operations.SERVE_PLAN, scope="configure")
+def serve_plan(request: ApiRequest, run: str, sent: PlanIn) -> dict[str, Any]:
+    """Serve a plan: the queue gives out the planned records first, and all reviews are blind.
+
+    A plan that is served already is replaced. Shares of sampled records never decrease.
+    """
+    found = get_run(run, request.user)
+    served = review_plan.serve_plan(
+        run_id=found.pk,
+        actor=request.user,
+        target=sent.target,
+        aim=sent.aim,
+        filters={name: getattr(sent, name) for name in planning.PLAN_FILTERS},
+    )
+    found.refresh_from_db()
+    return served.as_json() | {"served": planning.served_plan(found)}
+
+
+@operation(router, operations.STOP_PLAN, scope="configure")
+def stop_plan(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Stop serving a plan: the queue has its usual order. The shares of blind review and sampling stay."""
+    found = get_run(run, request.user)
+    run_without = review_plan.stop_plan(run_id=found.pk, actor=request.user)
+    return planning.plan_reviews(JudgeScope(run_without)).as_json()

@@ -6,7 +6,7 @@ from django.utils.functional import cached_property
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from reviews.api import operation_links, problems, rubric_shapes
+from reviews.api import operation_links, problems, values
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
 from reviews.api.scopes import ScopeQuery
@@ -48,7 +48,7 @@ class Api(NinjaAPI):
         components["Problem"] = problems.SCHEMA
         # Its members are parameters of their own.
         del components[ScopeQuery.__name__]
-        components.update(rubric_shapes.body_components())
+        components.update(values.body_components())
         for name, example in EXAMPLES.items():
             components[name]["examples"] = [example]
         operation_links.add_links(schema)
@@ -78,7 +78,6 @@ for exception, handler in problems.HANDLERS.items():
 for part in (
     "decisions",
     "record_actions",
-    "further_reviews",
     "evaluations",
     "drafts",
     "bulk_changes",
@@ -94,8 +93,6 @@ for part in (
     "webhooks",
     "site",
     "gold_sets",
-    "plans",
-    "rubrics",
     "runs",
     "task_context",
     "audit",

@@ -12,10 +12,8 @@ from mcp import Client, StdioServerParameters
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.assistants import server
-from cognireview.assistants.reading import ReadingTools
-from cognireview.assistants.reviewing import ReviewingTools
 from cognireview.assistants.server import KINDS, build
-from cognireview.assistants.tools import tools_of
+from cognireview.assistants.tools import ReadingTools, ReviewingTools, tools_of
 from cognireview.client import AsyncClient
 from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens

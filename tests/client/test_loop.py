@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cognireview.client import Client, Retries, Run
-from cognireview.client.uploads import RESUMABLE_BYTES
+from cognireview.client.areas.run_files import RESUMABLE_BYTES
 from cognireview.types.people import Invitee, Role
 from cognireview.types.records import Record, Saved
 from reviews.accounts.api_tokens import SCOPES

@@ -22,7 +22,7 @@ from cognireview.client.requests import (
     scores_of,
     seconds_to_wait,
 )
-from cognireview.client.settings import read_settings
+from cognireview.client.transport import read_settings
 from cognireview.types import operations
 from cognireview.types.files import ContextException, Reread
 from reviews.api.problem_types import TYPES

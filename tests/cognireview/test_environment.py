@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from cognireview import environment
 from cognireview import settings as cognireview_settings
-from cognireview.client import settings as client_settings
+from cognireview.client import transport
 from cognireview.environment import BASE_DIR, read
 from cognireview.operations.secret_key import read_or_create
 
@@ -324,7 +324,7 @@ def test_unknown_setting_is_reported_with_a_suggestion(
 
 def test_variables_of_the_client_are_no_unknown_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     before = environment.unknown_variables()
-    for name in (client_settings.URL, client_settings.TOKEN):
+    for name in (transport.URL, transport.TOKEN):
         monkeypatch.setenv(name, "set")
     assert environment.unknown_variables() == before
 

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Literal
 
-from cognireview.client.areas.run_area import RunArea, T
-from cognireview.client.dual_methods import B, call, stream
+from cognireview.client.dual_methods import B, RunArea, T, call, stream
 from cognireview.client.requests import Filter, decision_of, filters_of
 from cognireview.types import operations
 from cognireview.types.operations import Operation

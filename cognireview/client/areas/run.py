@@ -4,11 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from cognireview.client.areas.records import Records
-from cognireview.client.areas.run_area import RunArea
 from cognireview.client.areas.run_files import Files
 from cognireview.client.areas.run_judge import Judge
 from cognireview.client.areas.run_settings import SettingsArea
-from cognireview.client.dual_methods import B, call, stream
+from cognireview.client.dual_methods import B, RunArea, call, stream
 from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
 from cognireview.types import operations

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from cognireview.client.areas.run_area import RunArea
-from cognireview.client.dual_methods import B, call, stream
+from cognireview.client.dual_methods import B, RunArea, call, stream
 from cognireview.client.requests import Filter, definition, filters_of
 from cognireview.types import operations
 from cognireview.types.runs import (

@@ -1,4 +1,4 @@
-"""Download the judge's tables and the data behind them, the error analysis, and examples to tune a judge with."""
+"""Download the judge's tables, the data behind them, the error analysis, and examples to tune a judge."""
 
 from collections.abc import Callable, Iterator
 
