@@ -82,9 +82,9 @@ EVERY_MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "reviews.accounts.authentication.PersonMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "reviews.http.activity.ActivityMiddleware",
+    "reviews.http.login.ActivityMiddleware",
     "reviews.http.login.LoginMiddleware",
-    "reviews.http.required_factor.RequiredFactorMiddleware",
+    "reviews.http.login.RequiredFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "reviews.http.errors.ErrorPageMiddleware",
@@ -253,7 +253,7 @@ STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "cognireview.web.storage.HashedStaticFiles"},
+    "staticfiles": {"BACKEND": "cognireview.web.static_files.HashedStaticFiles"},
 }
 FILE_UPLOAD_TEMP_DIR = None
 # A rubric of 100 criteria and 20 causes has 2,200 fields.

@@ -39,17 +39,17 @@ IMPORTABLE = {*MODULES, "reviews"}
 CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "is_visible_to", "load_in_run", "load_run", "get_run"}
 # Modules whose pages are for admins, who see every run.
 ADMINS_ONLY = {
-    "views.files.new_import",
     "api.site",
     "views.files.task_context",
     "views.site.operations",
-    "views.runs.mappings",
     "views.site.webhooks",
 }
 # Functions that need no check, and why.
 LOOKED_UP_LATER = {
     "views.dashboard.tables.runs": "counts for runs that are in the list",
-    "views.files.upload_mapping.upload_mapping": "own uploads",
+    "views.files.uploads.import_file": "imports without a run, for admins",
+    "views.files.uploads.upload_mapping": "own uploads",
+    "views.runs.mappings.mappings": "for admins",
     "views.files.uploads.upload": "own uploads",
     "api.uploads._find": "own uploads",
     "views.access.check_not_deleted": "deleted runs, whose names stay hidden",

@@ -60,7 +60,6 @@ REACHING = re.compile(
 # memory, and `imports.parser_pool` pipes.
 OPEN_FILES = (
     "management.",
-    "exports.compared_files",
     "imports.parser_pool",
     "exports.documents",
     "exports.verify_receipt",

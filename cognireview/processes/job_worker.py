@@ -4,21 +4,65 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
-from procrastinate import JobContext
+from procrastinate import App, JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.utils import connector_params
+from procrastinate.periodic import PeriodicDeferrer, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
+from procrastinate.worker import Worker
 
 from cognireview.operations import outage
 from cognireview.processes.idle_memory import release_when_idle, use_one_heap
-from cognireview.processes.periodic_jobs import run_worker
+
+
+class SteadyDeferrer(PeriodicDeferrer):
+    """Enqueues periodic jobs. procrastinate's own enqueues none until a clock that was set back catches up.
+
+    After a suspension of the machine, it would also enqueue each job for each of its times in between.
+    """
+
+    def get_timestamps(
+        self, periodic_task: PeriodicTask[Any, Any, Any], since: int | None, until: float
+    ) -> Iterable[int]:
+        """Yield the newest time of a task since its last one, if there is one."""
+        if since is None or since > until:
+            yield from super().get_timestamps(periodic_task, None, until)
+            return
+        periodic_task.croniter.set_current(start_time=until)
+        newest = round(periodic_task.croniter.get_prev(ret_type=float))
+        if newest > since:
+            yield newest
+
+
+class SteadyWorker(Worker):
+    """A worker of procrastinate with this deferrer, which fetches a job as soon as its lock is free."""
+
+    async def _periodic_deferrer(self) -> None:
+        deferrer = SteadyDeferrer(registry=self.app.periodic_registry, **self.app.periodic_defaults)
+        await deferrer.worker()
+
+    async def _process_job(self, context: JobContext) -> None:
+        """Process a job, and fetch the next one with its lock without waiting for the next poll."""
+        try:
+            await super()._process_job(context)
+        finally:
+            if context.job.lock:
+                self._new_job_event.set()
+
+
+async def run_worker(app: App, **options: Any) -> None:
+    """Run a worker of an app, as `App.run_worker_async`."""
+    app.perform_import_paths()  # type: ignore[no-untyped-call]
+    chosen: dict[str, Any] = {**app.worker_defaults, **options}
+    await SteadyWorker(app, **chosen).run()  # type: ignore[no-untyped-call]
+
 
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4

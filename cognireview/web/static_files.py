@@ -1,14 +1,16 @@
-"""Collect static files, but only if they have changed."""
+"""Store static files under hashed names, and collect them, but only if they have changed."""
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.apps import StaticFilesConfig
 from django.core.management import call_command
+from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class StaticFiles(StaticFilesConfig):
@@ -43,3 +45,17 @@ def _sources() -> Iterator[str]:
         for name, storage in finder.list(None):
             status = Path(storage.path(name)).stat()
             yield f"{name} {status.st_size} {status.st_mtime_ns}"
+
+
+class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
+    """Compress static files and name them by their contents, in the imports of modules, too."""
+
+    support_js_module_import_aggregation = True
+
+    def url(self, name: str, force: bool = False) -> str:  # noqa: FBT001, FBT002 (as Django has it)
+        """Return the address of a file, which stays the same while the process runs."""
+        return self._find_url(name, force)
+
+    @cached_property
+    def _find_url(self) -> Callable[[str, bool], str]:
+        return cache(super().url)

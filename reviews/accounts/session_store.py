@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from reviews.accounts import permissions
 from reviews.database.compiled_queries import CompiledStatement
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.models import User
 
 # Key of the login's time, in seconds since 1970.

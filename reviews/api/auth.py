@@ -28,7 +28,12 @@ from reviews.models import ApiToken, User
 
 
 class EvaluationIdConverter(StringConverter):
-    """Match any text, including slashes and line breaks."""
+    """Match any text, including slashes and line breaks.
+
+    A run's name has no slash, but an id may contain any character. So that the path of a record has one
+    meaning, GET takes all that follows `/evaluations/` as the id. Other methods take the last segment as the
+    operation.
+    """
 
     regex = r"[\s\S]+"
 

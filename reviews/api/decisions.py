@@ -22,7 +22,7 @@ from reviews.api.evaluations import FilterValues, read_filters, register_ambiguo
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.history.versions import list_versions
 from reviews.models import Evaluation, User
 from reviews.queue import claims

@@ -17,11 +17,11 @@ from reviews.api.lookup import get_counted_run, get_record
 from reviews.api.pagination import PAGE_SIZE, Limit, link_next
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.models import Run
 from reviews.queue import progress
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import indexing, listing, totals
+from reviews.search import indexing, listing
 from reviews.search.filters import FILTERS, Filter, Filters
 from reviews.search.listing import RecordList
 from reviews.search.sort_orders import DEFAULT_SORT, SORTS
@@ -76,7 +76,9 @@ def list_records(
     view = _parse_list(request.GET, after)
     with prepared_statements():
         found, records = get_counted_run(run, request.user)
-    known = totals.known_total(found, view.filters, progress.run_progress(found)) if view.filters else records
+    known = (
+        listing.known_total(found, view.filters, progress.run_progress(found)) if view.filters else records
+    )
     page = listing.load_page(
         found,
         view.filters,

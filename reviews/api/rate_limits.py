@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from reviews.accounts.encryption import hash_token
 from reviews.api.problems import PREFIX, problem_response
-from reviews.audit.client import client_address
+from reviews.audit.events import client_address
 
 _WINDOW_SECONDS = 60
 # The least recently used clients are forgotten. They start with a whole quota again.

@@ -1,12 +1,31 @@
 """Record audit events in the transaction of the change they describe. Nothing else writes them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from django.db import connection
 
-from reviews.audit.client import client_address
 from reviews.models import AuditEvent, Evaluation, Import, Run, User
+
+_address: ContextVar[str | None] = ContextVar("client_address", default=None)
+
+
+@contextmanager
+def request_from(address: str | None) -> Iterator[None]:
+    """Set the address of the events that are recorded in this block."""
+    before = _address.set(address)
+    try:
+        yield
+    finally:
+        _address.reset(before)
+
+
+def client_address() -> str | None:
+    """Return the address of the client; None outside a request."""
+    return _address.get()
+
 
 # Added to `before` and `after` in an event's `human`: see `record`.
 KEEPS_LINE = {"keeps_line": True}

@@ -9,7 +9,7 @@ from django.db import connection
 
 from reviews.audit import decision_check
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
-from reviews.audit.visibility import visible_events
+from reviews.audit.listing import visible_events
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.statements import execute, fetch_all, fetch_one
 from reviews.models import AuditEvent, User

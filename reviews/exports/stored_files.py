@@ -13,8 +13,7 @@ import zstandard
 from django.db import connection
 from django.db.models import F, Max
 
-from reviews.database.binary_rows import binary_rows
-from reviews.database.statements import fetch_all
+from reviews.database.statements import binary_rows, fetch_all
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.models import Export, ExportPart
 from reviews.storage.chunks import MeteredStream, map_ahead

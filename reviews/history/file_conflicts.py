@@ -9,8 +9,7 @@ from django.db.models import QuerySet
 
 from cognireview.types.files import ConflictingDecision
 from reviews.database.pagination import Page, page_by_key
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_value
+from reviews.database.statements import fetch_value, prepared_statements
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric

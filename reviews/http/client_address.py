@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from reviews.audit.client import request_from
+from reviews.audit.events import request_from
 
 # Without a request, it has no state.
 _adapter = cache(get_adapter)

@@ -1,14 +1,19 @@
-"""Require a login for every page that is not marked `login_not_required`."""
+"""Require a login and, by role, a second factor for pages, and extend sessions on activity of the person."""
 
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import redirect, resolve_url
 from django_htmx.middleware import HtmxDetails
 
+from reviews.accounts import second_factors
+from reviews.accounts.session_store import SessionStore
 from reviews.http.redirects import sending_page
+from reviews.models import User
 
 
 class LoginMiddleware(LoginRequiredMiddleware):
@@ -29,3 +34,75 @@ class LoginMiddleware(LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseRedirect:
         return redirect_to_login(sending_page(request), self.get_login_url(view_func))
+
+
+# The pages to set up a factor, to confirm one's identity before, and to leave.
+_ALLOWED = {
+    "account",
+    "add-app",
+    "add-passkey",
+    "end-other-sessions",
+    "end-session",
+    "logout",
+    "new-codes",
+    "reauthenticate",
+    "reauthenticate-by-code",
+    "reauthenticate-by-passkey",
+    "session",
+    "signed-in",
+}
+
+
+class RequiredFactorMiddleware:
+    """Redirect to the account page (one query, if any role must have a factor). Comes after the login."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., Any], *_: Any
+    ) -> HttpResponseBase | None:
+        match = request.resolver_match
+        is_allowed = (
+            match is None or match.url_name in _ALLOWED or not getattr(view_func, "login_required", True)
+        )
+        if is_allowed or not settings.SECOND_FACTOR_ROLES or not isinstance(request.user, User):
+            return None
+        if not second_factors.is_missing(request.user):
+            return None
+        if HtmxDetails(request):
+            return HttpResponse(status=401, headers={"HX-Redirect": resolve_url("account")})
+        return redirect("account")
+
+
+# URL names of requests that scripts send while a record is open.
+_BEACONS = {"renew", "session"}
+# Elements that poll, by their id in `HX-Trigger`.
+_POLLING = {"screen", "import-state", "export-state"}
+
+
+class ActivityMiddleware:
+    """Extend the session after each active request. Comes after the session middleware."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        session = request.session
+        if isinstance(session, SessionStore) and session.accessed and session.is_activity:
+            session.extend()
+        return response
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        if _is_automatic(request) and isinstance(request.session, SessionStore):
+            request.session.is_activity = False
+
+
+def _is_automatic(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    is_beacon = match is not None and match.url_name in _BEACONS
+    return is_beacon or request.headers.get("HX-Trigger") in _POLLING

@@ -20,8 +20,7 @@ from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeAlias, 
 
 from django.db import connection
 
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_one
+from reviews.database.statements import fetch_one, prepared_statements
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run

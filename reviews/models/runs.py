@@ -1,4 +1,4 @@
-"""Runs and their imports."""
+"""Runs, their imports, and their guidelines with all versions."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -314,3 +314,19 @@ class RunCount(models.Model):
     class Meta:
         db_table = "run_count"
         indexes: ClassVar = [models.Index(fields=["run", "status"], name="run_count_of_run")]
+
+
+class Guideline(models.Model):
+    """A version of a run's guideline. A change adds a version; decisions note theirs."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="guidelines", db_index=False)
+    version = models.IntegerField(help_text="From 1, within the run.")
+    text = models.TextField(blank=True, help_text="Markdown with LaTeX. Empty: the guideline was removed.")
+    created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "guideline"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "version"], name="guideline_version_is_unique")
+        ]

@@ -13,8 +13,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_all, fetch_value
+from reviews.database.statements import fetch_all, fetch_value, prepared_statements
 from reviews.models import IndependentReview, Reveal, Run, RunCount, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from reviews.audit import events
 from reviews.database.compiled_queries import with_constants
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_all
+from reviews.database.statements import fetch_all, prepared_statements
 from reviews.models import Escalation, User
 from reviews.models.runs import in_visible_runs, sees_every_run
 

@@ -32,16 +32,77 @@ from reviews.accounts.permissions import Denied, check
 from reviews.audit import events, reveals
 from reviews.database.statements import fetch_value
 from reviews.evidence import task_context
-from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
+from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, Stratum, StratumCount, User
 from reviews.queue import allocation
 from reviews.queue.claims import check_claimed_by, format_time, lock_evaluation
 from reviews.records import responses
 from reviews.records.conflicts import Conflict
+from reviews.records.reason_families import reason_family
+from reviews.records.scores import is_score
 from reviews.records.status import QUEUE_STATUSES
-from reviews.review import blind_score_rows, drafts
+from reviews.review import drafts
 from reviews.review.forms.fields import Fields
 from reviews.review.preconditions import check_version
+from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import hold_rubric, run_rubric
 from reviews.search import strata
+
+
+def add_scores(
+    evaluation: Evaluation, reviewer: User, scores: Mapping[str, Any], *, active_ms: int | None = None
+) -> BlindScores:
+    """Store scores, criterion -> score, that a reviewer gave before the judge's were shown.
+
+    A trigger adds the ratings (`ratings.sql`).
+    """
+    hold_rubric(evaluation.run)
+    row = build_scores(evaluation, reviewer, scores, strata.get_stratum(evaluation), active_ms=active_ms)
+    row.save(force_insert=True)
+    return row
+
+
+def build_scores(
+    evaluation: Evaluation,
+    reviewer: User,
+    scores: Mapping[str, Any],
+    stratum: Stratum,
+    *,
+    active_ms: int | None = None,
+) -> BlindScores:
+    """Return the unsaved row of scores, criterion -> score, of a record in a stratum."""
+    rubric = run_rubric(evaluation.run)
+    judged = {one.criterion: one.score for one in read_proposals(evaluation, rubric) if is_score(one.score)}
+    return BlindScores(
+        evaluation=evaluation,
+        reviewer=reviewer,
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+        scores=dict(scores),
+        verdict=rubric.aggregate(scores),
+        active_ms=active_ms,
+        stratum=stratum,
+        judged=judged,
+        judged_verdict=rubric.judge_verdict(evaluation.aggregated_score, judged),
+        is_sampled=evaluation.is_sampled,
+        probability=inclusion_probability(evaluation, evaluation.run),
+        families=families(evaluation),
+        guideline_version=evaluation.run.guideline_version,
+    )
+
+
+def inclusion_probability(evaluation: Evaluation, run: Run) -> float:
+    """Return the probability with which the record was drawn for review and is scored blind, above 0.
+
+    Flagged records are all reviewed. The blind share is that of the moment: a record that was served before
+    the share changed had another chance.
+    """
+    return (evaluation.sample_probability or 1.0) * (run.blind_share or 1.0)
+
+
+def families(evaluation: Evaluation) -> list[str]:
+    """Return the keys of the families of the record's flag reasons, sorted."""
+    return sorted({reason_family(str(reason)).key for reason in evaluation.review_reasons})
+
 
 LOCK_IN_FIRST = (
     "This record is scored blind: lock in your scores first. Then the judge's are shown, and you submit."
@@ -146,7 +207,7 @@ def lock_in(
     check_version(evaluation, version)
     if not is_hidden(evaluation, reviewer):
         raise Conflict("The judge's scores of this record are no longer hidden. Check yours and submit.")
-    given = blind_score_rows.add(evaluation, reviewer, scores, active_ms=active_ms)
+    given = add_scores(evaluation, reviewer, scores, active_ms=active_ms)
     drafts.replace(evaluation, reviewer, fields)
     reveals.record_reveal(evaluation=evaluation, reader=reviewer, how=reveals.How.LOCKED_IN)
     events.record("blind scores", actor=reviewer, evaluation=evaluation, scores=given.scores)

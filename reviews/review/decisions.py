@@ -13,23 +13,39 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_revise
 from reviews.audit import events
-from reviews.models import Evaluation, FileConflict, Review, Run, SpotCheck, User, Withdrawal
+from reviews.models import Evaluation, FileConflict, Overturn, Review, Run, SpotCheck, User, Withdrawal
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import TRANSITIONS
-from reviews.review import blind_scoring, drafts, independent_reviews, overturns
+from reviews.review import blind_scoring, drafts, independent_reviews
 from reviews.review import versions as review_versions
-from reviews.review.current_decision import (
-    draw_for_spot_check,
-    human_changes,
-    make_current,
-    save_decision,
-)
+from reviews.review.current_decision import draw_for_spot_check, human_changes, make_current, save_decision
 from reviews.review.entries import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
-from reviews.review.rated_verdicts import rate_earlier_decision
-from reviews.review.versions import Basis
+from reviews.review.rubric_changes import rate_earlier_decision
+from reviews.review.versions import Basis, have_same_scores
+
+Kind = Overturn.Kind
+
+
+def record_overturn(
+    *, review: Review | None, kind: Kind, actor: User, reason: str = "", by: Review | None = None
+) -> None:
+    """Record that `actor` overturned a decision, unless it is their own or came with a file.
+
+    `by` is the decision that replaces it.
+    """
+    if review and not review.is_from_file and review.reviewer_id != actor.pk:
+        Overturn.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
+
+
+def record_revision(review: Review | None, *, by: Review, reason: str = "") -> None:
+    """Record an overturn if the scores of the newer version differ. Without a reason, its comments are it."""
+    if review and not have_same_scores([review, by]):
+        record_overturn(
+            review=review, kind=Kind.REVISED, actor=by.reviewer, reason=reason or by.comments or "", by=by
+        )
 
 
 @transaction.atomic
@@ -76,7 +92,7 @@ def revise(
         return sent_before
     overturned = evaluation.review
     review = _decide("revise", evaluation, reviewer, submission, **decision)
-    overturns.record_revision(overturned, by=review)
+    record_revision(overturned, by=review)
     draw_for_spot_check(evaluation, review)
     return review
 
@@ -102,7 +118,7 @@ def correct(
     corrected = evaluation.review
     detail = {"reason": reason, "spot_check": True}
     review = _decide("revise", evaluation, reviewer, submission, detail, **decision)
-    overturns.record_revision(corrected, by=review, reason=reason)
+    record_revision(corrected, by=review, reason=reason)
     return review
 
 
@@ -123,9 +139,7 @@ def restore(
         raise Conflict("This version is already the current decision.")
     detail = {"restored": restored, "reason": reason}
     review = _decide("restore", evaluation, actor, submission, detail, **_entries(older, evaluation))
-    overturns.record_overturn(
-        review=current, kind=overturns.Kind.REVISED, actor=actor, reason=reason, by=review
-    )
+    record_overturn(review=current, kind=Kind.REVISED, actor=actor, reason=reason, by=review)
     return review
 
 
@@ -273,7 +287,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
             evaluation=evaluation, human=evaluation.human, actor=actor, conflict=None
         )
     reopened, before = evaluation.review, evaluation.human
-    overturns.record_overturn(review=reopened, kind=overturns.Kind.REOPENED, actor=actor, reason=reason)
+    record_overturn(review=reopened, kind=Kind.REOPENED, actor=actor, reason=reason)
     if evaluation.is_confirmed:
         evaluation.review = None  # the line of an open sample is exported unchanged
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -329,7 +343,7 @@ def _adopt_file_decision(evaluation: Evaluation, conflict: FileConflict, actor: 
     evaluation.review = review_versions.add_from_file(
         evaluation=evaluation, human=conflict.human, actor=actor, conflict=conflict
     )
-    overturns.record_overturn(review=overturned, kind=overturns.Kind.FILE, actor=actor, by=evaluation.review)
+    record_overturn(review=overturned, kind=Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = conflict.human
     evaluation.is_outdated = evaluation.is_sampled = False
     evaluation.sample_probability = None

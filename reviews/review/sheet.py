@@ -1,15 +1,18 @@
 """A record as one person scores it: criteria, the scores to choose from, and those entered earlier."""
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from reviews.evidence.reading_time import count_words_to_read
 from reviews.models import BlindScores, Evaluation, IndependentReview
 from reviews.records import extracted_scores
 from reviews.records.rubric import Rubric
-from reviews.records.scores import justification_of, score_of
-from reviews.review import adjudication, file_decisions
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.scores import criterion_title, format_score, justification_of, score_of
+from reviews.review import adjudication
 from reviews.review.entries import (
     MAX_CRITERIA,
     CriterionEntry,
@@ -21,10 +24,59 @@ from reviews.review.entries import (
     same_text,
     score_input,
 )
-from reviews.review.file_decisions import FileDecision
 from reviews.rubric.proposals import Proposal, read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.rubric.score_input import ScoreInput
+
+MAX_ROWS = 150
+
+
+class FileScore(NamedTuple):
+    title: str
+    score: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileDecision:
+    """The human_* values of a record without a decision made here."""
+
+    #: Empty if the file names no reviewer.
+    reviewer: str
+    at: dt.datetime | None
+    file_name: str
+    line: int
+    #: Criterion -> entry, any JSON value.
+    scores: Mapping[str, Any]
+    comments: str
+
+    @property
+    def rows(self) -> list[FileScore]:
+        """The first criteria, at most `MAX_ROWS`."""
+        return [
+            FileScore(criterion_title(name), format_score(score_of(entry)), justification_of(entry))
+            for name, entry in islice(self.scores.items(), MAX_ROWS)
+        ]
+
+    @property
+    def rows_left_out(self) -> int:
+        return max(0, len(self.scores) - MAX_ROWS)
+
+
+def find_file_decision(evaluation: Evaluation) -> FileDecision | None:
+    """Return the decision in the record's line; None without one, or if a decision was made here."""
+    if evaluation.review_id is not None or not any(
+        getattr(evaluation, name) for name in HUMAN_FIELDS if name != "human_review_status"
+    ):
+        return None
+    return FileDecision(
+        reviewer=evaluation.human_reviewer_id or "",
+        at=evaluation.human_review_timestamp,
+        file_name=evaluation.source_import.file_name,
+        line=evaluation.source_line,
+        scores=evaluation.human_corrected_scores or {},
+        comments=evaluation.human_review_comments or "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +153,7 @@ def load_sheet(
         is_adjudication=bool(agreed),
         words=adjudication.reviewers_words(independent_reviews, judged),
         left_out=len(found) - len(judged),
-        file_decision=None if is_blind else file_decisions.find_file_decision(evaluation),
+        file_decision=None if is_blind else find_file_decision(evaluation),
         comments=adjudication.agreed_comments(independent_reviews)
         if independent_reviews
         else _earlier_comments(evaluation),

@@ -13,7 +13,7 @@ from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import is_score, likeness, score_of
-from reviews.review import blind_score_rows
+from reviews.review import blind_scoring
 from reviews.review.entries import Decision
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
@@ -116,7 +116,7 @@ def add(
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
         stratum_id=basis.stratum or strata.get_stratum(evaluation).pk,
-        families=blind_score_rows.families(evaluation),
+        families=blind_scoring.families(evaluation),
         is_sampled=evaluation.is_sampled,
         blind_scores=basis.blind_scores,
         blind_verdict=None if basis.blind_scores is None else rubric.aggregate(basis.blind_scores),

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import fetch_all
+from reviews.database.statements import fetch_all, prepared_statements
 from reviews.models import Run
 from reviews.records.scores import criterion_title
 from reviews.search import facets

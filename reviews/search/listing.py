@@ -21,10 +21,11 @@ from psycopg.errors import QueryCanceled
 
 from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.database.pagination import split_page
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.models import Evaluation, Run, User
 from reviews.queue import progress
-from reviews.search import density, indexing
+from reviews.queue.progress import Progress
+from reviews.search import density, indexing, strata
 from reviews.search.density import Density
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from, hidden_in_share
@@ -324,3 +325,29 @@ def neighbour_in_file(evaluation: Evaluation, *, forward: bool) -> int | None:
     place = (evaluation.first_import_id, evaluation.first_line)
     rows = _after(evaluation.run.evaluations.all(), order, place)
     return _ordered(rows, order, for_api=False).values_list("pk", flat=True).first()
+
+
+def status_sizes(progress: Progress) -> dict[str, int]:
+    """Return the number of records by counted status. The key "" has the number of all records."""
+    return {
+        "": progress.total,
+        "waiting": progress.waiting,
+        "claimed": progress.claimed,
+        "escalated": progress.escalated,
+        "done": progress.done,
+        "not-required": progress.not_required,
+    }
+
+
+def known_total(run: Run, filters: Filters, progress: Progress) -> int | None:
+    """Return the number of records that a reader finds by filters, if it is kept; None otherwise."""
+    names = {name for name, _ in filters.values}
+    if names <= {"status"}:
+        statuses = filters.values_of("status") or [""]
+        return status_sizes(progress).get(statuses[0]) if len(statuses) == 1 else None
+    # The number of records that a reader may still review blind depends on the reader.
+    if not names <= strata.FILTERS.keys() or (run.blind_share and filters.reveals("judge output")):
+        return None
+    if strata.why_not_counted(run):
+        return None
+    return strata.count(run, {name: filters.values_of(name) for name in names})

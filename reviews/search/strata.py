@@ -6,8 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Sum
 
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import execute, fetch_value
+from reviews.database.statements import execute, fetch_value, prepared_statements
 from reviews.models import Evaluation, Run, Stratum, StratumCount
 from reviews.records.status import NOT_REQUIRED
 from reviews.search.facets import NO_VERDICT, READ_VERDICT

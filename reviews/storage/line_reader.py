@@ -5,7 +5,7 @@ from typing import NamedTuple
 import zstandard
 from django.db.models import F
 
-from reviews.database.binary_rows import binary_rows
+from reviews.database.statements import binary_rows
 from reviews.models import Evaluation, Import, ImportSums, SourceChunk
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import LineError, Record

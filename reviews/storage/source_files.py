@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import zstandard
 from django.db import connection
 
-from reviews.database.binary_rows import binary_rows
+from reviews.database.statements import binary_rows
 from reviews.models import Import, SourceChunk
 from reviews.storage import integrity
 from reviews.storage.chunks import Chunk, map_ahead

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.database.compiled_queries import CompiledQuery, parameter
-from reviews.database.prepared_statements import prepared_statements
 from reviews.database.replica import read_from_replica
+from reviews.database.statements import prepared_statements
 from reviews.http.errors import Gone
 from reviews.http.request import Request
 from reviews.models import (

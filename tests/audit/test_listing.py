@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reviews.audit import events
-from reviews.audit.client import request_from
+from reviews.audit.events import request_from
 from reviews.audit.listing import EventFilter, event_pages, find_run, list_events
 from reviews.database.statements import execute, fetch_all
 from reviews.models import AuditEvent, Run, User

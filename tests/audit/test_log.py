@@ -12,7 +12,7 @@ from reviews import tasks
 from reviews.audit import events as audit_events
 from reviews.audit import hash_chain
 from reviews.audit import log as audit_log
-from reviews.audit.client import request_from
+from reviews.audit.events import request_from
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head
 from reviews.database.statements import execute
 from reviews.models import AuditEvent, AuditSeal, Import, Run, User

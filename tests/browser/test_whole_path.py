@@ -7,8 +7,8 @@ from django.core.management import call_command
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
+from reviews.exports.verify_receipt import ComparedFile
 from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
 from tests.browser.conftest import log_in

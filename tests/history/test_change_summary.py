@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.history.change_summary import summarise_changes
-from reviews.history.changes import changes_since_review
+from reviews.history.changes import changes_since_review, summarise_changes
 from reviews.models import Evaluation, User
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric

@@ -13,8 +13,8 @@ from reviews.api.entries import _SUBMISSIONS
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.database.statements import fetch_all
-from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
+from reviews.exports.verify_receipt import ComparedFile
 from reviews.models import AuditEvent, Evaluation, Export, Review, UnindexedImport, User
 from tests.load.reviewing import Accepted
 

@@ -4,7 +4,7 @@ import pytest
 
 from reviews.models import Run
 from reviews.queue.progress import run_progress
-from reviews.search import listing, totals
+from reviews.search import listing
 from reviews.search.filters import Filters
 from tests.support.lines import file_of, import_data, line
 
@@ -38,7 +38,7 @@ def run() -> Run:
 
 
 def known(run: Run, query: str) -> int | None:
-    return totals.known_total(run, Filters.from_query_string(query), run_progress(run))
+    return listing.known_total(run, Filters.from_query_string(query), run_progress(run))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, Stratum, User
 from reviews.queue import claims
-from reviews.review import blind_score_rows
+from reviews.review import blind_scoring
 from reviews.review.decisions import restore, submit
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
@@ -77,7 +77,7 @@ def lock_in_scores(
     Reveal.objects.get_or_create(
         run_id=evaluation.run_id, evaluation=evaluation, reviewer=reviewer, how=Reveal.How.LOCKED_IN
     )
-    return blind_score_rows.add(evaluation, reviewer, scores)
+    return blind_scoring.add_scores(evaluation, reviewer, scores)
 
 
 def lock_in_many(records: Sequence[Evaluation], reviewer: User, scores: Sequence[Mapping[str, Any]]) -> None:
@@ -104,7 +104,7 @@ def lock_in_many(records: Sequence[Evaluation], reviewer: User, scores: Sequence
         )
         if names not in strata_by_names:
             strata_by_names[names] = get_stratum(record)
-        rows.append(blind_score_rows.build(record, reviewer, given, strata_by_names[names]))
+        rows.append(blind_scoring.build_scores(record, reviewer, given, strata_by_names[names]))
     BlindScores.objects.bulk_create(rows)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from cognireview.operations import backup
-from reviews.maintenance.restored_messages import hold_back_messages
+from reviews.maintenance.backups import hold_back_messages
 from reviews.management.errors import command_errors
 from reviews.records.wording import counted
 

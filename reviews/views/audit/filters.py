@@ -10,8 +10,7 @@ from django.utils.http import urlencode
 from reviews.audit.listing import EventFilter, find_run
 from reviews.audit.phrases import GROUPS, PHRASES, action_title
 from reviews.days import midnight
-from reviews.http.request import Request
-from reviews.http.time_zone import reader_zone
+from reviews.http.request import Request, reader_zone
 from reviews.models import User
 from reviews.views.form_fields import DayField
 

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import Denied, check_revise
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.http.request import Request
 from reviews.inbox.place import place_of
 from reviews.models import Evaluation

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import Denied, check
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.evidence import record as evidence_record
 from reviews.evidence import rendering
 from reviews.http.request import Request

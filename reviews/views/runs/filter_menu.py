@@ -11,13 +11,13 @@ from django.http import QueryDict
 
 from reviews.accounts.permissions import people_in, people_with_role
 from reviews.database.compiled_queries import CompiledQuery
-from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.judge.figure_cache import cache_records
 from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.queue.progress import Progress
-from reviews.search import facets, filter_options, query_text, totals
+from reviews.search import facets, filter_options, listing, query_text
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import DUE, FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList
@@ -167,7 +167,7 @@ def _counted_values(scopes: tuple[JudgeScope, ...]) -> RunValues:
 
 def _counts(run: Run, values: RunValues, progress: Progress) -> dict[str, dict[str, int]]:
     """Return the numbers of records that the page may show, by filter and value."""
-    return {"status": totals.status_sizes(progress)} | filter_options.without_hidden_counts(
+    return {"status": listing.status_sizes(progress)} | filter_options.without_hidden_counts(
         run, values.counts
     )
 

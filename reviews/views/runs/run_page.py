@@ -18,7 +18,7 @@ from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
 from reviews.models import Run, User
 from reviews.queue.progress import PROGRESS_OF_RUN, Progress
-from reviews.search import indexing, listing, saved_views, totals
+from reviews.search import indexing, listing, saved_views
 from reviews.search.filters import FILTERS, Filters
 from reviews.search.listing import RecordList
 from reviews.search.sort_orders import SORTS
@@ -173,7 +173,7 @@ def _address(run: Run, query: str) -> str:
 def _list(request: Request, run: Run, view: RecordList, basis: PageBasis) -> dict[str, Any]:
     """Return the context of the list: a page of records, its filters and its links."""
     after, progress = request.GET.get("after", ""), basis.progress
-    known = totals.known_total(run, view.filters, progress)
+    known = listing.known_total(run, view.filters, progress)
     try:
         page = listing.load_page(
             run, view.filters, reader=request.user, sort=view.sort, after=after, known=known
@@ -250,7 +250,7 @@ def _actions(run: Run, progress: Progress, reader: User) -> RunActions:
 
 @lru_cache(maxsize=64)
 def _tabs(filters: Filters, sort: str, progress: Progress) -> tuple[StatusTab, ...]:
-    view, sizes = RecordList(filters, sort), totals.status_sizes(progress)
+    view, sizes = RecordList(filters, sort), listing.status_sizes(progress)
     current = filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
     return tuple(

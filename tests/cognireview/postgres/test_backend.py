@@ -10,9 +10,7 @@ from django.db import DataError, connection, transaction
 from psycopg.pq import Format
 
 from cognireview.postgres.backend.pool import WarmestFirstPool, check_connection
-from reviews.database.binary_rows import binary_rows
-from reviews.database.prepared_statements import prepared_statements
-from reviews.database.statements import execute, fetch_all, fetch_value
+from reviews.database.statements import binary_rows, execute, fetch_all, fetch_value, prepared_statements
 from reviews.models import User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements

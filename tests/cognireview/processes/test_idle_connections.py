@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cognireview.processes import idle_connections
+from cognireview.processes import web_server
 
-PAUSE = idle_connections._PERIODS_OF_A_PAUSE
+PAUSE = web_server._PERIODS_OF_A_PAUSE
 
 
 def replacements(requests: list[int]) -> list[int]:
@@ -26,7 +26,7 @@ def replacements(requests: list[int]) -> list[int]:
         drain=lambda: found.append(passed[0]),
     )
     with pytest.raises(StopIteration):
-        idle_connections._watch(lambda: pool, sleep)
+        web_server._watch(lambda: pool, sleep)
     return found
 
 
@@ -39,5 +39,5 @@ def test_connections_are_replaced_again_after_more_requests() -> None:
 
 
 def test_connections_that_renew_a_claim_once_a_minute_stay() -> None:
-    minute = 60 // idle_connections._PERIOD_SECONDS
+    minute = 60 // web_server._PERIOD_SECONDS
     assert replacements(([1] + [0] * (minute - 1)) * 10) == []

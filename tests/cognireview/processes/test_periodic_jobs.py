@@ -7,7 +7,7 @@ import pytest
 from procrastinate.app import App
 from procrastinate.testing import InMemoryConnector
 
-from cognireview.processes.periodic_jobs import SteadyDeferrer, SteadyWorker
+from cognireview.processes.job_worker import SteadyDeferrer, SteadyWorker
 
 START, DAY = 1_800_000_000, 86_400
 
