@@ -21,7 +21,6 @@ from reviews.views.dashboard import inbox, known_answers, overview, spot_checks
 from reviews.views.dashboard import overview as dashboard_overview
 from reviews.views.files import conflicts, exports, imports, task_context, uploads
 from reviews.views.judge import compare as judge_compare
-from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import downloads, gold, report
 from reviews.views.judge import downloads as judge_csv
 from reviews.views.judge import drift as judge_drift
@@ -31,6 +30,7 @@ from reviews.views.judge import history as judge_history
 from reviews.views.judge import pages as judge_pages
 from reviews.views.judge import plan as judge_plan
 from reviews.views.judge import position_bias as judge_position_bias
+from reviews.views.judge import record_lists as judge_decisions
 from reviews.views.review import (
     decisions,
     drafts,

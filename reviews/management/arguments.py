@@ -1,4 +1,4 @@
-"""Arguments that several commands share: a run's name, an output file, a mapping or a rubric."""
+"""Arguments that several commands share, passwords from the terminal, and errors as one sentence."""
 
 import argparse
 import difflib
@@ -7,17 +7,33 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from getpass import getpass
 from pathlib import Path
 from typing import BinaryIO
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from reviews.imports.shipped_mappings import BY_NAME
-from reviews.management.errors import command_errors
 from reviews.models import Run, User
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import RubricError, parse_rubric
+
+
+@contextmanager
+def command_errors(*kinds: type[Exception], status: int = 2, prefix: str = "") -> Iterator[None]:
+    """Raise these errors as `CommandError` with that exit status. An `OSError` names its file."""
+    try:
+        yield
+    except kinds as error:
+        file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        raise CommandError(f"{prefix}{file}{reason_of(error)}".strip(), returncode=status) from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return the message of an error; of an `OSError` without its number and file."""
+    return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
+
 
 # Names in an error about an unknown one.
 _MOST_NAMES = 10
@@ -132,3 +148,26 @@ def _problems_of(name: str, kind: type[MappingError | RubricError]) -> Iterator[
     except kind as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error
+
+
+def add_password_stdin(parser: CommandParser) -> None:
+    parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+
+
+def read_password(*, stdin: bool) -> str:
+    """Read a line of standard input, or ask twice on the terminal. Raises `CommandError`."""
+    if stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+        if re.search("[\0\ud800-\udfff]", password):
+            raise CommandError("The password is not UTF-8 text, so nobody could enter it in a browser.")
+        return password
+    if not sys.stdin.isatty():
+        raise CommandError("Standard input is no terminal. In a script, use --password-stdin.")
+    try:
+        password = getpass("Password: ")
+        again = getpass("Repeat the password: ")
+    except EOFError:
+        raise CommandError("No password was entered. In a script, use --password-stdin.") from None
+    if password != again:
+        raise CommandError("The passwords do not match.")
+    return password

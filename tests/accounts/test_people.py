@@ -138,7 +138,7 @@ class TestCommand:
 
     def test_command_asks_for_password_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])
-        monkeypatch.setattr("reviews.management.prompts.getpass", lambda _prompt: next(answers))
+        monkeypatch.setattr("reviews.management.arguments.getpass", lambda _prompt: next(answers))
         monkeypatch.setattr("sys.stdin.isatty", lambda: True)
         with pytest.raises(CommandError, match="do not match"):
             call_command("add_user", "ana", "--role=reviewer")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.dashboard.overturned import OverturnedDecision, describe_overturned
+from reviews.dashboard.drilldown import OverturnedDecision, describe_overturned
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, User
 from reviews.review import decisions

@@ -4,8 +4,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import people
 from reviews.accounts.permissions import ROLES
-from reviews.management.errors import command_errors
-from reviews.management.prompts import add_password_stdin, read_password
+from reviews.management.arguments import add_password_stdin, command_errors, read_password
 
 
 class Command(BaseCommand):

@@ -1,17 +1,15 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
-from reviews.management.arguments import find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import command_errors, find_run
 from reviews.runs.changes import ImportUnderWay, archive_run, unarchive_run
 
 
 class Command(BaseCommand):
     help = "Archive runs: they leave the list of runs and become read-only. With --undo, unarchive them."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("runs", nargs="+", metavar="NAME", help="name of a run")
         parser.add_argument("--undo", action="store_true", help="unarchive the runs")
 

@@ -1,14 +1,13 @@
-import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError
 
 from cognireview.operations import backup
 from cognireview.operations.redacted_errors import describe
 from reviews.maintenance.backups import record_backup
-from reviews.management.errors import command_errors
+from reviews.management.arguments import command_errors
 
 
 class Command(BaseCommand):
@@ -17,7 +16,7 @@ class Command(BaseCommand):
         "secret key."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path, help="output file; - is standard output")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:

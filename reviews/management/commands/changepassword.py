@@ -5,9 +5,7 @@ from django.db import transaction
 
 from reviews.accounts import people
 from reviews.audit import events
-from reviews.management.arguments import find_person
-from reviews.management.errors import command_errors
-from reviews.management.prompts import add_password_stdin, read_password
+from reviews.management.arguments import add_password_stdin, command_errors, find_person, read_password
 
 
 class Command(BaseCommand):

@@ -1,10 +1,8 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews.management.arguments import clean_name, find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import clean_name, command_errors, find_run
 from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
@@ -17,7 +15,7 @@ class Command(BaseCommand):
         "as a confirmation. Exit status: 0 deleted, 2 not deleted."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         parser.add_argument("--confirm", metavar="NAME", help="the name again, in a script")
 

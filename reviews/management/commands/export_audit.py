@@ -1,7 +1,6 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.audit import listing, log
 from reviews.management.arguments import add_output, clean_name, find_run
@@ -15,7 +14,7 @@ class Command(BaseCommand):
         "verify_export --audit-log reads the file without a database."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--run",
             metavar="NAME",

@@ -1,7 +1,6 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.exports import independent_reviews
 from reviews.management.arguments import add_output, find_run
@@ -14,7 +13,7 @@ class Command(BaseCommand):
         "review is the current decision."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         add_output(parser)
 

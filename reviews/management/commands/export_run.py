@@ -1,16 +1,14 @@
-import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from reviews.exports import formats, jsonl
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.jobs import record_export
 from reviews.exports.output import ExportOptions, ExportOutput
-from reviews.management.arguments import add_output, find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import add_output, command_errors, find_run
 from reviews.management.output_files import is_file, write, write_with_retry
 
 
@@ -21,7 +19,7 @@ class Command(BaseCommand):
         "-o FILE, a receipt for verify_export is written to FILE.receipt.json."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         add_output(parser, "; compressed if its name ends in .gz or .zst")
         parser.add_argument("--only", choices=jsonl.ONLY, default="all", help="which lines (default: all)")

@@ -1,13 +1,11 @@
-import argparse
 import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.imports.task_context import import_context
-from reviews.management.arguments import open_input
-from reviews.management.errors import reason_of
+from reviews.management.arguments import open_input, reason_of
 from reviews.models import ContextImport
 from reviews.records.wording import counted
 from reviews.storage.chunks import read_blocks
@@ -24,7 +22,7 @@ class Command(BaseCommand):
         "Exit status: 0 all entries accepted, 1 some rejected, 2 nothing imported."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="JSON or JSONL file, or - for standard input")
         parser.add_argument("--run", help="name of the run (default: every run without a context of its own)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

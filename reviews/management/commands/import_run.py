@@ -1,4 +1,3 @@
-import argparse
 import json
 import os
 import stat
@@ -8,14 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.core.management.base import BaseCommand, OutputWrapper
+from django.core.management.base import BaseCommand, CommandParser, OutputWrapper
 from django.db import transaction
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import NothingImported, Progress, import_stream
 from reviews.imports.recognition import PREVIEWED, PreviewRow, ToolRecognised, preview_row
-from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric
-from reviews.management.errors import reason_of
+from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric, reason_of
 from reviews.models import Evaluation, Import
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
@@ -35,7 +33,7 @@ class Command(BaseCommand):
         "Exit status: 0 all lines accepted, 1 some rejected, 2 nothing imported."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", help="JSONL file, or - for standard input")
         parser.add_argument("--run", help="name of the run (default: the file's name without its extension)")
         parser.add_argument(

@@ -1,13 +1,11 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.exports import typed_tables
 from reviews.judge import judge_data
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
-from reviews.management.arguments import add_output, find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import add_output, command_errors, find_run
 from reviews.management.output_files import write_with_retry
 
 
@@ -17,7 +15,7 @@ class Command(BaseCommand):
         "assisted decision. With --table population, the file has the numbers of records that they represent."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         add_output(parser)
         parser.add_argument("--table", choices=judge_data.TABLES, default="ratings", help="default: ratings")

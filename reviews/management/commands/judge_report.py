@@ -1,11 +1,10 @@
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 from rich.console import RenderableType
 
@@ -18,8 +17,7 @@ from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.report_csv import report_csv
 from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_scope
-from reviews.management.arguments import find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import command_errors, find_run
 from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.report_tables import comparison_parts, drift_parts, history_parts, report_parts
 from reviews.management.text_tables import print_parts
@@ -34,7 +32,7 @@ class Command(BaseCommand):
         "is shown yet, or that there is no such run or no report."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")
         parser.add_argument("--json", action="store_true", help="print one JSON object with every metric")
         parser.add_argument("--csv", action="store_true", help="print a CSV table with every metric")

@@ -1,8 +1,7 @@
-import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from cognireview.types.encoding import members
 from cognireview.types.runs import RunDetails
@@ -14,7 +13,7 @@ from reviews.queue.progress import all_progress
 class Command(BaseCommand):
     help = "List the runs with their records and progress, newest first. Archived runs only with --archived."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--archived", action="store_true", help="list archived runs, too")
         parser.add_argument("--json", action="store_true", help="print one JSON list")
 

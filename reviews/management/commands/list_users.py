@@ -1,8 +1,7 @@
-import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import people
 from reviews.accounts.permissions import ROLES, loaded_role
@@ -12,7 +11,7 @@ from reviews.management.columns import columns
 class Command(BaseCommand):
     help = "List the accounts with role, state, second factor and last activity."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--role", choices=[*ROLES, "none"], default="", help="only this role")
         parser.add_argument("--json", action="store_true", help="print one JSON list")
 

@@ -1,10 +1,8 @@
-import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
-from reviews.management.arguments import find_run
-from reviews.management.errors import command_errors
+from reviews.management.arguments import command_errors, find_run
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import ImportUnderWay, rename_run
 
@@ -12,7 +10,7 @@ from reviews.runs.changes import ImportUnderWay, rename_run
 class Command(BaseCommand):
     help = "Rename a run. Addresses of pages stay; addresses of the API contain the name."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         parser.add_argument("name", metavar="NEW_NAME", help="its new name")
 

@@ -1,10 +1,9 @@
-import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews.maintenance.repair import repair_import
+from reviews.maintenance.verify_run import repair_import
 from reviews.models import Import
 from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData
@@ -17,7 +16,7 @@ class Command(BaseCommand):
         "export reports damage. Any other file is refused. Exit status: 0 repaired, 2 nothing changed."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("number", metavar="IMPORT", type=int, help="number of the import")
         parser.add_argument("file", metavar="FILE", help="the file that was imported")
 

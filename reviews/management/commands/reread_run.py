@@ -1,9 +1,8 @@
-import argparse
 import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cognireview.types.files import Reread
 from reviews.management.arguments import add_map, find_run, read_mapping
@@ -19,7 +18,7 @@ class Command(BaseCommand):
         "would be rejected. Exit status: 0 done, 2 refused."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")
         add_map(parser, "mapping to read the lines with", required=True)
         parser.add_argument("--dry-run", action="store_true", help="only report the result")

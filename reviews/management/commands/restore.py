@@ -1,19 +1,18 @@
-import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from cognireview.operations import backup
 from reviews.maintenance.backups import hold_back_messages
-from reviews.management.errors import command_errors
+from reviews.management.arguments import command_errors
 from reviews.records.wording import counted
 
 
 class Command(BaseCommand):
     help = "Restore the database from a backup. Either all of it is restored, or nothing (exit status 2)."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path, help="file written by backup")
         parser.add_argument(
             "--replace", action="store_true", help="delete the present contents of the database"

@@ -1,10 +1,9 @@
-import argparse
 import json
 import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
@@ -21,7 +20,7 @@ class Command(BaseCommand):
         "Exit status: 0 in order, 1 something needs attention, 2 the database cannot be reached."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,11 +1,10 @@
-import argparse
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
@@ -21,7 +20,7 @@ class Command(BaseCommand):
         "each fault with its remedy. Exit status: 0 no fault, 1 faults, 2 nothing was checked."
     )
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("runs", nargs="*", metavar="NAME", help="name of a run (default: all runs)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -37,8 +37,7 @@ from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
 from reviews.views.access import form_page
-from reviews.views.form_fields import refusal_in
-from reviews.views.parts import render_form
+from reviews.views.parts import refusal_in, render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
 

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import can, people_with_role
@@ -16,9 +16,8 @@ from reviews.database.pagination import page_by_key, parse_key
 from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import ApiToken, User
-from reviews.views.access import requires
-from reviews.views.form_fields import WholeNumberField, refusal_in
-from reviews.views.parts import page_links, render_form
+from reviews.views.access import form_page, requires
+from reviews.views.parts import WholeNumberField, page_links, refusal_in, render_form
 
 _PAGE_SIZE = 50
 
@@ -78,7 +77,7 @@ def token_list(request: Request) -> HttpResponse:
     return render(request, "accounts/tokens/page.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @requires("review_evaluation")
 @reauthentication_required
 def add(request: Request) -> HttpResponse:

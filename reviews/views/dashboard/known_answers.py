@@ -28,8 +28,7 @@ from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run, load_run
-from reviews.views.form_fields import WholeNumberField, refusal_in
-from reviews.views.parts import refusal_shown, render_form
+from reviews.views.parts import WholeNumberField, refusal_in, refusal_shown, render_form
 from reviews.views.tables import (
     LIMITS,
     NOTHING,

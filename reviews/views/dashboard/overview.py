@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check, people_with_role
 from reviews.dashboard import attention, reviewer_activity, spot_checks, workload
-from reviews.dashboard.drilldown import SIGNALS, Narrowed, list_decisions
-from reviews.dashboard.overturned import describe_overturned
+from reviews.dashboard.drilldown import SIGNALS, Narrowed, describe_overturned, list_decisions
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims

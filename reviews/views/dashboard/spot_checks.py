@@ -7,14 +7,13 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from reviews.accounts.permissions import check
 from reviews.dashboard import spot_checks
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
-from reviews.inbox.place import place_of
+from reviews.inbox.kinds import place_of
 from reviews.models import Evaluation, SpotCheck, User
 from reviews.records.conflicts import Conflict
 from reviews.review import drafts
@@ -24,8 +23,7 @@ from reviews.review.forms.review import ReviewForm
 from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run
 from reviews.views.dashboard import filters
-from reviews.views.form_fields import WholeNumberField
-from reviews.views.parts import refusal_shown, render_form
+from reviews.views.parts import WholeNumberField, refusal_shown, render_form
 from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
@@ -60,7 +58,7 @@ def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
     return redirect("spot-check", found[0].pk)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def spot_check(request: Request, pk: int) -> HttpResponse:
     """Show a drawn decision in a form. POST agrees with it, corrects it, or reopens it with a reason.
 

@@ -7,17 +7,16 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from reviews.exports import downloads, formats, jobs, output
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
 from reviews.models import Export, Import, IndependentReview, Run
-from reviews.views.access import load_in_run, load_run
+from reviews.views.access import form_page, load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
-from reviews.views.form_fields import refusal_in
-from reviews.views.parts import render_form, render_part
+from reviews.views.parts import refusal_in, render_form, render_part
 
 SHOWN_EXPORTS = 20
 
@@ -77,7 +76,7 @@ class ExportForm(forms.Form):
         )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def export(request: Request, run_pk: int) -> HttpResponse:
     """List the exports of a run. POST enqueues an export and redirects to its page."""
     run = load_run(request, run_pk, "export_run")

@@ -4,7 +4,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
@@ -13,8 +12,8 @@ from reviews.models import ContextImport, Run
 from reviews.records.wording import counted
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.form_fields import UploadField, refusal_in
-from reviews.views.parts import render_form
+from reviews.views.access import form_page
+from reviews.views.parts import UploadField, refusal_in, render_form
 
 SHOWN = 50
 SHOWN_ENTRIES = 100
@@ -36,7 +35,7 @@ class ContextForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def contexts(request: Request) -> HttpResponse:
     """List the files, newest first. POST imports a file."""
     check(request.user, "import_context")

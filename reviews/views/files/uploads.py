@@ -29,8 +29,8 @@ from reviews.models import RUN_NAME_LENGTH, Import, Run, Upload
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.form_fields import UploadField, refusal_in
-from reviews.views.parts import render_form
+from reviews.views.access import form_page
+from reviews.views.parts import UploadField, refusal_in, render_form
 
 _DISK_FULL = (
     "The server's disk is full. The received part is kept for a day. Free some space on the server, then "
@@ -153,7 +153,7 @@ class UploadForm(forms.Form):
     strict = forms.BooleanField(required=False, label="Import nothing if any line is invalid")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def import_file(request: Request) -> HttpResponse:
     """Show the form, with the name of the run `run`. A POST uploads a file and redirects to its import."""
     check(request.user, "import_file")
@@ -201,7 +201,7 @@ class ConfirmForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def upload_mapping(request: Request, pk: UUID) -> HttpResponse:
     """Show the first records of an upload. A POST imports it with the proposed mapping, or removes it."""
     check(request.user, "import_file")

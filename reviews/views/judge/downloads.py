@@ -6,7 +6,7 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from cognireview.types.estimates import Basis, Part
 from reviews.database.replica import yield_from_replica
@@ -21,11 +21,10 @@ from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
 from reviews.judge.leaderboard import rank_models
 from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.models import Run
-from reviews.views.access import load_run, replica_view
-from reviews.views.form_fields import refusal_in
+from reviews.views.access import form_page, load_run, replica_view
 from reviews.views.judge import alt_test, causes, flags, funnel, leaderboard, position_bias, tables
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.parts import render_form
+from reviews.views.parts import refusal_in, render_form
 from reviews.views.tables import Table, as_csv
 
 _FORMAT_NAMES = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
@@ -53,7 +52,7 @@ class JudgeDataForm(forms.Form):
         return JudgeDataOptions(self._run, self.cleaned_data["table"], self.cleaned_data["format"])
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def judge_data_page(request: Request, run_pk: int) -> HttpResponse | StreamingHttpResponse:
     """Show the form. POST downloads a table, which reveals the judge's scores of the run."""
     run = load_run(request, run_pk, "export_run")

@@ -15,8 +15,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 from reviews.views.access import form_page, load_run
-from reviews.views.form_fields import refusal_in
-from reviews.views.parts import render_form
+from reviews.views.parts import refusal_in, render_form
 from reviews.views.runs.settings_page import SettingsForm
 
 

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from reviews.accounts.permissions import people_in
 from reviews.dashboard import bulk_changes, spot_checks, workload
@@ -22,7 +22,7 @@ from reviews.models import BulkChange, Run, User
 from reviews.records.wording import counted
 from reviews.search import listing
 from reviews.search.filters import FILTERS, NOBODY, Filters
-from reviews.views.access import load_in_run, load_run
+from reviews.views.access import form_page, load_in_run, load_run
 from reviews.views.parts import refusal_shown
 
 # Records that can be selected one by one.
@@ -68,7 +68,7 @@ class EnteredOrder(NamedTuple):
     problem: str = ""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def bulk_change(request: Request, run_pk: int) -> HttpResponse:
     """Preview a bulk action (GET) or apply it (POST) to records of the list with the filters `list`.
 

@@ -7,7 +7,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
@@ -80,7 +79,7 @@ class NewMappingForm(MappingForm):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def mappings(request: Request) -> HttpResponse:
     """Show the runs with a mapping, latest first. A POST adds a mapping (admins)."""
     check(request.user, "import_file")

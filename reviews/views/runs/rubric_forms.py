@@ -1,4 +1,8 @@
-"""A rubric as forms: its scale, criteria, verdict rule and causes, to edit with problems at their fields."""
+"""A rubric as forms: its scale, criteria, verdict rule and causes, to edit with problems at their fields.
+
+A form has only texts, as people type them, and converts them to the JSON of `rubric_file.rubric_from_json`,
+which validates them. A score keeps its JSON type: 1 is a number, "1" in quotes is text.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

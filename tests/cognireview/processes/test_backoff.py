@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cognireview.processes import backoff, supervisor
-from cognireview.processes.backoff import ProgramError, SupervisedProgram, last_line
+from cognireview.processes import supervisor
+from cognireview.processes.supervisor import ProgramError, SupervisedProgram, last_line
 
 
 class Program(SupervisedProgram):
@@ -42,7 +42,7 @@ class Program(SupervisedProgram):
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Seconds, as `backoff` sees them."""
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(backoff, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
@@ -54,7 +54,7 @@ def tend(program: SupervisedProgram, clock: SimpleNamespace, seconds: int) -> No
 
 
 def test_restart_pauses_double_up_to_a_minute() -> None:
-    assert [backoff._delay(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
+    assert [supervisor._delay(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
         *(0, 1, 2, 4, 8, 16, 32, 60, 60, 60)
     ]
 

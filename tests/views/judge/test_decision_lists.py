@@ -89,7 +89,7 @@ class TestDecisions:
         def too_slow(*_: Any, **__: Any) -> None:
             raise QueryTooSlow
 
-        monkeypatch.setattr("reviews.views.judge.decisions.list_ratings", too_slow)
+        monkeypatch.setattr("reviews.views.judge.record_lists.list_ratings", too_slow)
         assert "Too many decisions to search" in text(as_lea.get(url("judge-decisions", algebra)))
 
     @pytest.mark.slow
