@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from json import dumps
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -15,7 +16,6 @@ from cognireview.types import operations
 from cognireview.types.judge import Relation
 from cognireview.types.operations import Operation
 
-F = TypeVar("F", bound=Callable[..., Any])
 Run = Annotated[str, Field(description="The name of the run.")]
 RecordId = Annotated[str, Field(description="The evaluation_id of the record.")]
 Filters = Annotated[
@@ -50,28 +50,31 @@ class Tools:
     """Tools that call a site with the token of a client."""
 
     def __init__(self, client: AsyncClient) -> None:
-        self._client = client
-
-    async def _call(
-        self, operation: Operation[Any], *, query: Any = None, json: Any = None, **path: Any
-    ) -> str:
-        """Return the JSON of an operation, or null. A refusal becomes an error that the assistant reads."""
-        parts = {name: str(value) for name, value in path.items()}
-        try:
-            found = await self._client.request(
-                operation.method, operation.path, query=query, json=json, **parts
-            )
-        except CogniReviewError as error:
-            raise ToolError(str(error)) from error
-        return dumps(found, ensure_ascii=False)
+        self.client = client
 
 
-def tool(operation: Operation[Any], scope: str) -> Callable[[F], F]:
-    """Mark a method as the tool of an operation."""
+def tool(operation: Operation[Any], scope: str) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that makes a method the tool of an operation, which returns JSON.
 
-    def mark(method: F) -> F:
-        method.tool = Tool(operation, scope)  # type: ignore[attr-defined]
-        return method
+    Arguments that are not part of the address are the query of the operation, or its body. A method that
+    sends something else returns it. A refusal becomes an error that the assistant reads.
+    """
+
+    def mark(method: Callable[..., dict[str, Any] | None]) -> Any:
+        @wraps(method)
+        async def call(tools: Tools, **given: Any) -> str:
+            path = {name: str(given[name]) for name in given if f"{{{name}}}" in operation.path}
+            others = {name: value for name, value in given.items() if name not in path}
+            sent: Any = method(tools, **given) or others or None
+            place: dict[str, Any] = {"query" if operation.method == "GET" else "json": sent, **path}
+            try:
+                found = await tools.client.request(operation.method, operation.path, **place)
+            except CogniReviewError as error:
+                raise ToolError(str(error)) from error
+            return dumps(found, ensure_ascii=False)
+
+        vars(call)["tool"] = Tool(operation, scope)
+        return call
 
     return mark
 
@@ -93,52 +96,45 @@ class ReadingTools(Tools):
     """The runs, records and figures that the owner of the token may see."""
 
     @tool(operations.RUNS, "read")
-    async def list_runs(self, *, archived: bool = False) -> str:
+    def list_runs(self, *, archived: bool = False) -> None:
         """List the runs, newest first, with the number of records in each state."""
-        return await self._call(operations.RUNS, query={"archived": archived})
 
     @tool(operations.RUN, "read")
-    async def read_run(self, run: Run) -> str:
+    def read_run(self, run: Run) -> None:
         """Return the number of a run's records in each state."""
-        return await self._call(operations.RUN, run=run)
 
     @tool(operations.RUBRIC, "read")
-    async def get_rubric(self, run: Run) -> str:
+    def get_rubric(self, run: Run) -> None:
         """Return the rubric: the criteria of a run and their possible scores."""
-        return await self._call(operations.RUBRIC, run=run)
 
     @tool(operations.GUIDELINE, "read")
-    async def get_guideline(self, run: Run) -> str:
+    def get_guideline(self, run: Run) -> None:
         """Return the guideline for the reviewers of a run."""
-        return await self._call(operations.GUIDELINE, run=run)
 
     @tool(operations.RECORDS, "read")
-    async def list_records(
+    def list_records(
         self,
         run: Run,
         filters: Filters | None = None,
         sort: str | None = None,
         after: _Cursor = None,
-    ) -> str:
+    ) -> dict[str, Any]:
         """Find records of a run: 50 of them, and `next` for the next page."""
-        query = {**(filters or {}), "sort": sort, "after": after}
-        return await self._call(operations.RECORDS, query=query, run=run)
+        return {**(filters or {}), "sort": sort, "after": after}
 
     @tool(operations.RECORD, "read")
-    async def read_record(self, run: Run, evaluation_id: RecordId) -> str:
+    def read_record(self, run: Run, evaluation_id: RecordId) -> None:
         """Read a record: prompt, responses, the judge's scores with justifications, and the decision.
 
         The judge's scores are left out while the owner of the token reviews the record blind.
         """
-        return await self._call(operations.RECORD, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.DECISIONS, "read")
-    async def list_decisions(self, run: Run, evaluation_id: RecordId) -> str:
+    def list_decisions(self, run: Run, evaluation_id: RecordId) -> None:
         """List the versions of the decision on a record, the latest first."""
-        return await self._call(operations.DECISIONS, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.REPORT, "read")
-    async def get_judge_report(
+    def get_judge_report(
         self,
         run: Run,
         *,
@@ -148,14 +144,11 @@ class ReadingTools(Tools):
         model: str | None = None,
         reviewer: str | None = None,
         task: str | None = None,
-    ) -> str:
+    ) -> None:
         """Return how well the judge of a run agrees with people. For leads and admins."""
-        query = {"require": require, "judge": judge, "template": template, "model": model}
-        query |= {"reviewer": reviewer, "task": task}
-        return await self._call(operations.REPORT, query=query, run=run)
 
     @tool(operations.COMPARISON, "read")
-    async def compare_judges(
+    def compare_judges(
         self,
         run: Run,
         earlier: _Earlier,
@@ -164,13 +157,11 @@ class ReadingTools(Tools):
         template: str | None = None,
         model: str | None = None,
         task: str | None = None,
-    ) -> str:
+    ) -> None:
         """Compare the accuracy of a run's judge with that of an earlier run on the same responses."""
-        query = {"earlier": earlier, "judge": judge, "template": template, "model": model, "task": task}
-        return await self._call(operations.COMPARISON, query=query, run=run)
 
     @tool(operations.DRIFT, "read")
-    async def get_judge_drift(
+    def get_judge_drift(
         self,
         run: Run,
         earlier: _Earlier,
@@ -179,41 +170,33 @@ class ReadingTools(Tools):
         template: str | None = None,
         model: str | None = None,
         task: str | None = None,
-    ) -> str:
+    ) -> None:
         """Return whether the judge became milder or stricter since an earlier run."""
-        query = {"earlier": earlier, "judge": judge, "template": template, "model": model, "task": task}
-        return await self._call(operations.DRIFT, query=query, run=run)
 
     @tool(operations.HISTORY, "read")
-    async def get_accuracy_over_runs(self, run: Run, by: Relation | None = None) -> str:
+    def get_accuracy_over_runs(self, run: Run, by: Relation | None = None) -> None:
         """Return the accuracy of the judge in a run and in related runs."""
-        return await self._call(operations.HISTORY, query={"by": by}, run=run)
 
     @tool(operations.GOLD_SETS, "read")
-    async def list_gold_sets(self) -> str:
+    def list_gold_sets(self) -> None:
         """List the gold sets, which are frozen human decisions. For leads and admins."""
-        return await self._call(operations.GOLD_SETS)
 
     @tool(operations.MEASURE_GOLD_SET, "read")
-    async def measure_gold_set(self, run: Run, name: str) -> str:
+    def measure_gold_set(self, run: Run, name: str) -> None:
         """Measure the judge of a run against a gold set."""
-        return await self._call(operations.MEASURE_GOLD_SET, run=run, name=name)
 
     @tool(operations.ESCALATIONS, "read")
-    async def list_escalations(
+    def list_escalations(
         self,
         kind: Literal["question", "disagreement"] = "question",
         run: str | None = None,
         after: _Cursor = None,
-    ) -> str:
+    ) -> None:
         """List the open questions or disagreements, the oldest first. For leads and admins."""
-        query = {"kind": kind, "run": run, "after": after}
-        return await self._call(operations.ESCALATIONS, query=query)
 
     @tool(operations.OWN_ESCALATIONS, "read")
-    async def list_own_escalations(self) -> str:
+    def list_own_escalations(self) -> None:
         """List the latest escalations of the owner of the token, with their answers."""
-        return await self._call(operations.OWN_ESCALATIONS)
 
 
 _Scores = Annotated[
@@ -235,31 +218,27 @@ class ReviewingTools(Tools):
     """The work of reviewers and leads."""
 
     @tool(operations.CLAIM, "review")
-    async def claim_next_record(self, run: Run, filters: Filters | None = None) -> str:
+    def claim_next_record(self, run: Run, filters: Filters | None = None) -> dict[str, Any]:
         """Claim the next record to review, or return the claimed one; null if none is left."""
-        return await self._call(operations.CLAIM, json={"filters": filters or {}}, run=run)
+        return {"filters": filters or {}}
 
     @tool(operations.CLAIM_RECORD, "review")
-    async def claim_record(self, run: Run, evaluation_id: RecordId) -> str:
+    def claim_record(self, run: Run, evaluation_id: RecordId) -> dict[str, Any]:
         """Claim a certain record, or renew the claim."""
-        sent = {"take_over": False}
-        return await self._call(operations.CLAIM_RECORD, json=sent, run=run, evaluation_id=evaluation_id)
+        return {"take_over": False}
 
     @tool(operations.RELEASE, "review")
-    async def release_record(self, run: Run, evaluation_id: RecordId) -> str:
+    def release_record(self, run: Run, evaluation_id: RecordId) -> None:
         """Release the claim on a record."""
-        return await self._call(operations.RELEASE, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.LOCK_IN, "review")
-    async def lock_in_blind_scores(
+    def lock_in_blind_scores(
         self, run: Run, evaluation_id: RecordId, scores: _Scores, version: _Version = None
-    ) -> str:
+    ) -> None:
         """Lock in blind scores, and return the record with the judge's scores."""
-        sent = {"scores": scores, "version": version}
-        return await self._call(operations.LOCK_IN, json=sent, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.REVIEW, "review")
-    async def submit_review(
+    def submit_review(
         self,
         run: Run,
         evaluation_id: RecordId,
@@ -268,13 +247,12 @@ class ReviewingTools(Tools):
         comments: str | None = None,
         causes: _Causes = None,
         version: _Version = None,
-    ) -> str:
+    ) -> dict[str, Any]:
         """Submit the decision on a claimed record."""
-        sent = decision_of(scores, comments, causes, version)
-        return await self._call(operations.REVIEW, json=sent, run=run, evaluation_id=evaluation_id)
+        return decision_of(scores, comments, causes, version)
 
     @tool(operations.REVISE, "review")
-    async def revise_decision(
+    def revise_decision(
         self,
         run: Run,
         evaluation_id: RecordId,
@@ -282,51 +260,41 @@ class ReviewingTools(Tools):
         *,
         comments: str | None = None,
         causes: _Causes = None,
-    ) -> str:
+    ) -> dict[str, Any]:
         """Replace the current decision on a record: one's own, or as a lead anybody's."""
-        sent = decision_of(scores, comments, causes)
-        return await self._call(operations.REVISE, json=sent, run=run, evaluation_id=evaluation_id)
+        return decision_of(scores, comments, causes)
 
     @tool(operations.SKIP, "review")
-    async def skip_record(self, run: Run, evaluation_id: RecordId) -> str:
+    def skip_record(self, run: Run, evaluation_id: RecordId) -> None:
         """Release a record, and leave it out of one's queue."""
-        return await self._call(operations.SKIP, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.ESCALATE, "review")
-    async def escalate_record(
+    def escalate_record(
         self,
         run: Run,
         evaluation_id: RecordId,
         kind: Literal["cannot judge", "question"] = "cannot judge",
         reason: str = "",
         note: str = "",
-    ) -> str:
+    ) -> None:
         """Send a record to a lead, with a reason or a note. A question needs a note."""
-        sent = {"kind": kind, "reason": reason, "note": note}
-        return await self._call(operations.ESCALATE, json=sent, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.RESOLVE_ESCALATION, "review")
-    async def resolve_escalation(
+    def resolve_escalation(
         self, escalation_id: int, outcome: Literal["returned", "closed", "upheld"], answer: str = ""
-    ) -> str:
+    ) -> None:
         """Resolve an escalation as a lead. To decide the record instead, claim it and submit a review."""
-        sent = {"outcome": outcome, "answer": answer}
-        return await self._call(operations.RESOLVE_ESCALATION, json=sent, escalation_id=escalation_id)
 
     @tool(operations.REOPEN, "review")
-    async def reopen_record(self, run: Run, evaluation_id: RecordId, reason: str) -> str:
+    def reopen_record(self, run: Run, evaluation_id: RecordId, reason: str) -> None:
         """Put a decided record back into the queue."""
-        sent = {"reason": reason}
-        return await self._call(operations.REOPEN, json=sent, run=run, evaluation_id=evaluation_id)
 
     @tool(operations.LAST_ACTION, "review")
-    async def get_last_action(self, run: Run) -> str:
+    def get_last_action(self, run: Run) -> None:
         """Return the last action in a run, which undo_last_action would undo; null if there is none."""
-        return await self._call(operations.LAST_ACTION, run=run)
 
     @tool(operations.UNDO, "review")
-    async def undo_last_action(
+    def undo_last_action(
         self, run: Run, event: Annotated[int, Field(description="`event` of get_last_action.")]
-    ) -> str:
+    ) -> None:
         """Undo the last action in a run."""
-        return await self._call(operations.UNDO, json={"event": event}, run=run)
