@@ -52,7 +52,7 @@ LOOKED_UP_LATER = {
     "views.runs.mappings.mappings": "for admins",
     "views.files.uploads.upload": "own uploads",
     "api.uploads._find": "own uploads",
-    "views.access.check_not_deleted": "deleted runs, whose names stay hidden",
+    "views.shortcuts.check_not_deleted": "deleted runs, whose names stay hidden",
     "views.review.drafts._renewed": "of a loaded record",
 }
 

@@ -15,8 +15,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entries import DecisionIn
 from reviews.api.evaluations import record_keys
-from reviews.api.lookup import get_run, load
-from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
+from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
 from reviews.api.problems import Problem, invalid_field
 from reviews.api.values import Note
 from reviews.dashboard import spot_checks

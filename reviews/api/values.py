@@ -8,8 +8,8 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from reviews.days import check_year
+from reviews.records.rubric import RuleKind
 from reviews.records.scales import ScaleKind
-from reviews.records.verdict import RuleKind
 
 _SCORE = {"type": ["string", "number", "boolean"]}
 _SCORE_OR_NULL = WithJsonSchema({"type": [*_SCORE["type"], "null"]})

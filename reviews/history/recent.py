@@ -9,8 +9,7 @@ from reviews.database.pagination import page_by_key
 from reviews.history.versions import ReviewState, review_state
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.rubric import Rubric
-from reviews.records.verdict import Verdict
+from reviews.records.rubric import Rubric, Verdict
 from reviews.rubric.run_rubric import run_rubric
 
 PAGE_SIZE = 50

@@ -11,7 +11,7 @@ from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
-from reviews.records.verdict import VERDICT_OF_LEVEL
+from reviews.records.rubric import VERDICT_OF_LEVEL
 from reviews.records.wording import counted
 from reviews.statistics import clusters
 from reviews.statistics.intervals import SIGNIFICANT, holm, scale, undefined

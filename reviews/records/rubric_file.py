@@ -9,11 +9,19 @@ from typing import Any, NamedTuple, get_args
 
 import tomli_w
 
-from reviews.records.rubric import CIRCUMSTANCES, DEFAULT_CAUSES, DIRECTIONS, Cause, Criterion, Rubric
+from reviews.records.rubric import (
+    CIRCUMSTANCES,
+    DEFAULT_CAUSES,
+    DIRECTIONS,
+    RULES,
+    Cause,
+    Criterion,
+    Rubric,
+    VerdictRule,
+)
 from reviews.records.scales import YES_PARTIAL_NO, PairwiseScale, RangeScale, Scale, ScaleKind, ValueScale
 from reviews.records.schema import type_name
 from reviews.records.scores import format_score, is_number, is_score
-from reviews.records.verdict import RULES, VerdictRule
 
 MAX_BYTES = 256 * 1024
 MAX_CRITERIA, MAX_NAME = 100, 200

@@ -11,8 +11,7 @@ from reviews.database import locks
 from reviews.database.locks import RunLock
 from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, Run, User
-from reviews.records.rubric import Rubric
-from reviews.records.verdict import VERDICT_OF_LEVEL
+from reviews.records.rubric import VERDICT_OF_LEVEL, Rubric
 from reviews.rubric.run_rubric import declare_rubric, hold_rubric, run_rubric
 from reviews.search import indexing
 

@@ -10,12 +10,11 @@ from reviews.database.statements import execute, fetch_all
 from reviews.models import Evaluation, Import, Run
 from reviews.records import extracted_scores
 from reviews.records.criteria_order import encode_order
-from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
 from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale, number_of
 from reviews.records.schema import Record
 from reviews.records.scores import Score, identity, is_number, is_score, score_of
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.proposals import read_own_proposals
 from reviews.rubric.run_rubric import (
     extend_rubric,

@@ -18,7 +18,7 @@ from reviews.database.locks import Lock
 from reviews.database.statements import execute, fetch_value
 from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, UnindexedImport
 from reviews.queue import progress
-from reviews.records.verdict import VERDICT_OF_LEVEL
+from reviews.records.rubric import VERDICT_OF_LEVEL
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
 from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key, judged_criteria

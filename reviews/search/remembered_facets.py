@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from reviews.records.contradictions import is_about_answer, names_no_error
 from reviews.records.reason_families import ReasonFamily, reason_family
-from reviews.records.rubric import Rubric
-from reviews.records.verdict import Verdict
+from reviews.records.rubric import Rubric, Verdict
 from reviews.records.verification import VerificationOutcome, read_verification
 from reviews.search.facets import (
     Facet,

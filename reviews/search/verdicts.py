@@ -5,8 +5,7 @@ from typing import Any
 from django.db.models import Case, F, Func, JSONField, Q, QuerySet, When
 
 from reviews.models import Evaluation
-from reviews.records.rubric import Rubric
-from reviews.records.verdict import VERDICT_OF_LEVEL, Verdict
+from reviews.records.rubric import VERDICT_OF_LEVEL, Rubric, Verdict
 from reviews.search import facets
 
 

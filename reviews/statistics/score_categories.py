@@ -8,10 +8,9 @@ from itertools import pairwise
 from math import gcd, lcm
 from typing import Any, Protocol, Self
 
-from reviews.records.rubric import Rubric
+from reviews.records.rubric import VERDICT_OF_LEVEL, Rubric
 from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score, format_score, is_alike, is_score, likeness
-from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
 #: With more possible scores than this, a table shows their levels instead, or equal parts of their range.

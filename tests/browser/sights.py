@@ -41,10 +41,9 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.queue.members import configure_members
-from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.status import COMPLETED
-from reviews.records.verdict import VerdictRule
 from reviews.review import decisions, drafts, escalations, independent_reviews, known_answers
 from reviews.runs.changes import archive_run
 from reviews.search import indexing, saved_views, strata

@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Draft, Escalation, Review, Run, Skip, User
 from reviews.queue import claims
-from reviews.records.verdict import VerdictRule
+from reviews.records.rubric import VerdictRule
 from tests.browser.conftest import start_session
 from tests.browser.screen import (
     SCORES,

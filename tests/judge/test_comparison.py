@@ -12,9 +12,9 @@ from reviews.judge.comparison import judged_records, matches
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
+from reviews.records.rubric import VerdictRule
 from reviews.records.scales import RangeScale
 from reviews.records.status import COMPLETED
-from reviews.records.verdict import VerdictRule
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import comparison_cards
 from tests.support.compared_runs import CASES, RatedOnce, rate_first, run_of

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from reviews.models import Run
-from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import format_rubric
 from reviews.records.scales import RangeScale
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.run_rubric import run_rubric
 from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, line

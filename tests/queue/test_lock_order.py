@@ -14,7 +14,7 @@ from reviews.models import Evaluation, KnownAnswer, KnownAnswerCheck, Run, User
 from reviews.queue import claims, members
 from reviews.queue.members import deactivate_reviewer
 from reviews.records.conflicts import Conflict
-from reviews.records.verdict import VerdictRule
+from reviews.records.rubric import VerdictRule
 from reviews.review import known_answers
 from reviews.runs import changes, deletion
 from tests.support.lines import file_of, import_data, line

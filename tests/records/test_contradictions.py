@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from reviews.records import contradictions
 from reviews.records.contradictions import Contradiction, find_contradictions, is_praise
-from reviews.records.rubric import Rubric
+from reviews.records.rubric import Rubric, VerdictRule
 from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import extract_scores
-from reviews.records.verdict import VerdictRule
 
 MATCH = "Verification (SymPy): Match (Extracted: '1/2', Correct: '0.5')."
 MISMATCH = "Verification (String): Mismatch (Extracted: '54', Correct: '60')."

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.records.rubric import Cause, Criterion, Rubric
+from reviews.records.rubric import VERDICT_OF_LEVEL, Cause, Criterion, Rubric, VerdictRule
 from reviews.records.scales import YES_PARTIAL_NO, Level, PairwiseScale, RangeScale, ValueScale
-from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule
 from tests.support.rubric_strategies import JSON, RUBRICS
 from tests.support.rubrics import rubric_of
 

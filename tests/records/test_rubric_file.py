@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given
 
-from reviews.records.rubric import Cause, Criterion, Rubric
+from reviews.records.rubric import Cause, Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import (
     RubricError,
     format_rubric,
@@ -14,7 +14,6 @@ from reviews.records.rubric_file import (
     rubric_from_json,
 )
 from reviews.records.scales import PairwiseScale, RangeScale, ValueScale
-from reviews.records.verdict import VerdictRule
 from tests.support.rubric_strategies import RUBRICS
 
 WHOLE = b"""

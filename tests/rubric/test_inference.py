@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from reviews.models import Run
-from reviews.records.rubric import Rubric
+from reviews.records.rubric import Rubric, VerdictRule
 from reviews.records.scales import YES_PARTIAL_NO, PairwiseScale, RangeScale, Scale, ValueScale
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.inference import infer_rubric
 from reviews.rubric.run_rubric import run_rubric
 from tests.support.lines import file_of, import_data, line

@@ -7,10 +7,9 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Run, User
 from reviews.records.conflicts import SettingsChanged
-from reviews.records.rubric import Cause, Criterion, Rubric
+from reviews.records.rubric import Cause, Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import RubricError
 from reviews.records.scales import RangeScale, ValueScale
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.inference import infer_rubric
 from reviews.rubric.run_rubric import declare_rubric, extend_rubric, run_rubric
 from tests.support.lines import file_of, import_data, line

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.records.rubric import Rubric
+from reviews.records.rubric import Rubric, VerdictRule
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import AS_IN_FILE, AS_JUDGED, Score, identity, is_score
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.score_input import COMMAND_LETTERS, ScoreInput
 from tests.support.rubric_strategies import JSON, RANGE_SCALES, SCALES, VALUES
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.scales import RangeScale, ValueScale
-from reviews.records.verdict import VerdictRule
 from reviews.search import remembered_facets
 from reviews.search.facets import MAX_FACETS, JudgedCriterion, record_facets
 from reviews.search.remembered_facets import facets_by

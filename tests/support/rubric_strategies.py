@@ -5,11 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, Cause, Criterion, Rubric
+from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, Cause, Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import rubric_problems
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score
-from reviews.records.verdict import VerdictRule
 
 NUMBERS = st.integers(-(10**15), 10**15) | st.floats(-1e15, 1e15)
 WORDS = st.text(min_size=1, max_size=40).filter(lambda word: word.isprintable() and bool(word.strip()))

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.scales import YES_PARTIAL_NO, Scale, ValueScale
 from reviews.records.scores import Score
-from reviews.records.verdict import VerdictRule
 
 
 def rubric_of(*criteria: str, scale: Scale = YES_PARTIAL_NO, rule: VerdictRule | None = None) -> Rubric:

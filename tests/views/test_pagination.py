@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.views.parts import page_links
+from reviews.views.shortcuts import page_links
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
-from reviews.views.access import form_page
-from reviews.views.parts import refusal_in, render_form
+from reviews.views.shortcuts import form_page, refusal_in, render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
 

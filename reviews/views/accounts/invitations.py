@@ -18,7 +18,6 @@ from cognireview.operations.mail import MailServer
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.http.request import Request
 from reviews.models import OneTimeLink, User
-from reviews.views.access import form_page
 from reviews.views.accounts.account import PasswordForm, create_account
 from reviews.views.accounts.people import (
     InvitationForm,
@@ -27,7 +26,7 @@ from reviews.views.accounts.people import (
     admins_only,
     render_people,
 )
-from reviews.views.parts import refusal_in, refusal_shown, render_form
+from reviews.views.shortcuts import form_page, refusal_in, refusal_shown, render_form
 
 _MAIL = """\
 {link.created_by.name} invites you to CogniReview as {role}. Open this link to choose your name and password:

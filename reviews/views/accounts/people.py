@@ -22,8 +22,7 @@ from reviews.database.pagination import split_page
 from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.members import change_reviewer_role, deactivate_reviewer
-from reviews.views.access import requires
-from reviews.views.parts import page_links, refusal_shown, render_form
+from reviews.views.shortcuts import page_links, refusal_shown, render_form, requires
 
 admins_only = requires("manage_people")
 _PAGE_SIZE = 50

@@ -15,8 +15,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.notifications import event_types
 from reviews.notifications.event_types import When
-from reviews.views.access import form_page
-from reviews.views.parts import render_form
+from reviews.views.shortcuts import form_page, render_form
 
 
 class PreferencesForm(forms.Form):

@@ -16,8 +16,7 @@ from reviews.database.pagination import page_by_key, parse_key
 from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import ApiToken, User
-from reviews.views.access import form_page, requires
-from reviews.views.parts import WholeNumberField, page_links, refusal_in, render_form
+from reviews.views.shortcuts import WholeNumberField, form_page, page_links, refusal_in, render_form, requires
 
 _PAGE_SIZE = 50
 

@@ -12,7 +12,7 @@ from reviews.audit.phrases import GROUPS, PHRASES, action_title
 from reviews.days import midnight
 from reviews.http.request import Request, reader_zone
 from reviews.models import User
-from reviews.views.parts import DayField
+from reviews.views.shortcuts import DayField
 
 # The prefix of a choice that stands for all actions of a group.
 _GROUP = "group:"

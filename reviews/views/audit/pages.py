@@ -24,9 +24,8 @@ from reviews.models import AuditEvent, Evaluation, Import, Run, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs, sees_every_run
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_view, requires
 from reviews.views.audit.filters import FilterForm
-from reviews.views.parts import page_links
+from reviews.views.shortcuts import page_links, replica_view, requires
 
 PROGRAM = "CogniReview"
 

@@ -26,9 +26,8 @@ from reviews.review.adjudication import compare_reviews
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page
-from reviews.views.parts import refusal_shown
 from reviews.views.review import screen
+from reviews.views.shortcuts import form_page, refusal_shown
 
 
 def pane_context(request: Request, item: Item | None) -> dict[str, Any]:

@@ -19,14 +19,13 @@ from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.records.scores import criterion_title
-from reviews.views.access import load_in_run, replica_view
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import known_answers, matrices
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import key_figures
 from reviews.views.dashboard.sparklines import small_multiples
-from reviews.views.parts import page_links
+from reviews.views.shortcuts import load_in_run, page_links, replica_view
 from reviews.views.tables import LinkedTable, Tab, Table, as_csv, without_columns
 
 # The tables below the matrices. `days` is folded below the charts.

@@ -21,10 +21,9 @@ from reviews.review.entries import LINE_END
 from reviews.review.forms.fields import encode_fields
 from reviews.review.forms.review import ReviewForm
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page, load_in_run
 from reviews.views.dashboard import filters
-from reviews.views.parts import WholeNumberField, refusal_shown, render_form
 from reviews.views.review import screen, toasts
+from reviews.views.shortcuts import WholeNumberField, form_page, load_in_run, refusal_shown, render_form
 
 _LONGEST_REASON = 5_000
 _LISTED = 50

@@ -17,8 +17,7 @@ from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 from reviews.views import inbox_navigation
-from reviews.views.access import load_run
-from reviews.views.parts import page_links
+from reviews.views.shortcuts import load_run, page_links
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000

@@ -14,9 +14,8 @@ from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
 from reviews.models import Export, Import, IndependentReview, Run
-from reviews.views.access import form_page, load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
-from reviews.views.parts import refusal_in, render_form, render_part
+from reviews.views.shortcuts import form_page, load_in_run, load_run, refusal_in, render_form, render_part
 
 SHOWN_EXPORTS = 20
 

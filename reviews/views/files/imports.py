@@ -23,8 +23,7 @@ from reviews.models import Export, Import, ImportLine, ImportProgress
 from reviews.storage.decompression import base_name
 from reviews.storage.errors import ImportRefused
 from reviews.views import inbox_navigation
-from reviews.views.access import load_in_run
-from reviews.views.parts import render_part
+from reviews.views.shortcuts import load_in_run, render_part
 
 Outcome = ImportLine.Outcome
 

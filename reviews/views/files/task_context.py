@@ -12,8 +12,7 @@ from reviews.models import ContextImport, Run
 from reviews.records.wording import counted
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.access import form_page
-from reviews.views.parts import UploadField, refusal_in, render_form
+from reviews.views.shortcuts import UploadField, form_page, refusal_in, render_form
 
 SHOWN = 50
 SHOWN_ENTRIES = 100

@@ -15,7 +15,6 @@ from reviews.models import Run, User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import load_run, replica_view
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import drift
 from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
@@ -23,6 +22,7 @@ from reviews.views.judge.overview import MOST_RECORDS
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section, Tone
+from reviews.views.shortcuts import load_run, replica_view
 from reviews.views.tables import (
     FEWEST,
     Cell,

@@ -20,7 +20,7 @@ from reviews.judge.scope import DATES, NO_MODEL, SCOPE_FILTERS, JudgeScope, Read
 from reviews.models import Run, User
 from reviews.models.runs import RunQuerySet
 from reviews.search.filter_options import FilterOption
-from reviews.views.access import load_run
+from reviews.views.shortcuts import load_run
 
 _NOT_PLANNED = (
     "Filters by reviewer, task and date do not apply to a plan: it counts all blind reviews, and an interval "

@@ -9,7 +9,6 @@ from django.shortcuts import render
 from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
 from reviews.judge.target import check_target
-from reviews.views.access import replica_view
 from reviews.views.judge import (
     accuracy,
     alt_test,
@@ -23,6 +22,7 @@ from reviews.views.judge import (
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.overview import headline
 from reviews.views.judge.sections import Card, Section
+from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Tab
 
 

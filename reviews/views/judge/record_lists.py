@@ -19,10 +19,9 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_view
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.tables import RECORDS
-from reviews.views.parts import page_links
+from reviews.views.shortcuts import page_links, replica_view
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, record_cell, text_columns, words
 
 #: The most rows of a page. The CSV file has all.

@@ -18,12 +18,12 @@ from reviews.judge.accuracy_figures import parts_sentence
 from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
-from reviews.views.access import replica_view
 from reviews.views.judge import accuracy, alt_test, flags, leaderboard, position_bias
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.overview import headline
 from reviews.views.judge.pages import render_page
+from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Column, Table, on_paper, prominent
 
 # Columns that only the other pages show, to keep the report short.

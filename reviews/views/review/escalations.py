@@ -15,9 +15,8 @@ from reviews.models import Escalation, Evaluation
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import answers, escalations
 from reviews.review.forms.escalation import EscalationForm
-from reviews.views.access import load_in_run
-from reviews.views.parts import refusal_shown
 from reviews.views.review import screen, toasts
+from reviews.views.shortcuts import load_in_run, refusal_shown
 
 _LONGEST_ANSWER = 5_000
 

@@ -15,8 +15,8 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
-from reviews.views.parts import page_links
 from reviews.views.review import screen, toasts
+from reviews.views.shortcuts import page_links
 
 
 class RestoreForm(forms.Form):

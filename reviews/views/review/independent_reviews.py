@@ -12,8 +12,8 @@ from reviews.http.streaming import download
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, independent_reviews
 from reviews.review.forms.review import ReviewForm
-from reviews.views.access import load_run
 from reviews.views.review import screen, toasts
+from reviews.views.shortcuts import load_run
 
 
 @require_POST

@@ -11,9 +11,8 @@ from reviews.database.statements import prepared_statements
 from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.queue import claims
-from reviews.views.access import load_run
-from reviews.views.parts import page_links
 from reviews.views.review import screen
+from reviews.views.shortcuts import load_run, page_links
 
 
 @require_safe

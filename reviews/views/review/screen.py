@@ -37,10 +37,9 @@ from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.views import inbox_navigation
-from reviews.views.access import check_not_deleted
-from reviews.views.parts import render_part
 from reviews.views.review import criterion_rows, sibling_rows
 from reviews.views.review.permitted_actions import permitted_actions
+from reviews.views.shortcuts import check_not_deleted, render_part
 
 #: How long a screen must have been visible, in milliseconds, before it accepts input.
 GUARD_MS = 300

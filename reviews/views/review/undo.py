@@ -16,8 +16,8 @@ from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.review import undo as review_undo
 from reviews.review.undo import Undone, UndoRefused
-from reviews.views.access import load_run
 from reviews.views.review import screen
+from reviews.views.shortcuts import load_run
 
 
 @require_POST

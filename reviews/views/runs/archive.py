@@ -14,9 +14,8 @@ from reviews.queue.progress import run_progress
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
-from reviews.views.access import form_page, load_run
-from reviews.views.parts import refusal_in, render_form
 from reviews.views.runs.settings_page import SettingsForm
+from reviews.views.shortcuts import form_page, load_run, refusal_in, render_form
 
 
 class RunNameForm(SettingsForm):

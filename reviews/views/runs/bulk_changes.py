@@ -22,8 +22,7 @@ from reviews.models import BulkChange, Run, User
 from reviews.records.wording import counted
 from reviews.search import listing
 from reviews.search.filters import FILTERS, NOBODY, Filters
-from reviews.views.access import form_page, load_in_run, load_run
-from reviews.views.parts import refusal_shown
+from reviews.views.shortcuts import form_page, load_in_run, load_run, refusal_shown
 
 # Records that can be selected one by one.
 MAX_SELECTED = 1_000

@@ -12,8 +12,7 @@ from reviews.models import Run, SavedView
 from reviews.search import filter_options, saved_views
 from reviews.search.filters import Filters
 from reviews.search.listing import RecordList
-from reviews.views.access import load_in_run, load_run
-from reviews.views.parts import refusal_shown
+from reviews.views.shortcuts import load_in_run, load_run, refusal_shown
 
 MOST_TASKS = 20
 

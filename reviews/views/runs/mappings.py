@@ -16,8 +16,7 @@ from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, format_mapping, parse_mapping
 from reviews.runs.reread import RereadRefused, reread_in_request
 from reviews.storage.errors import ImportRefused
-from reviews.views.access import form_page, load_run
-from reviews.views.parts import render_form
+from reviews.views.shortcuts import form_page, load_run, render_form
 
 SHOWN = 50
 BEGINNING = """\

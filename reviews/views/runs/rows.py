@@ -9,8 +9,7 @@ from django.utils.safestring import SafeString
 
 from cognireview.web.markup import format_html, format_html_join, join_html
 from reviews.models import Evaluation, Run, User
-from reviews.records.rubric import Rubric
-from reviews.records.verdict import Verdict
+from reviews.records.rubric import Rubric, Verdict
 from reviews.records.wording import shorten_middle
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import ListedRecord, RecordPage

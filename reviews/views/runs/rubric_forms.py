@@ -11,11 +11,10 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from django import forms
 
-from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, Cause, Criterion, Rubric
+from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, RULES, Cause, Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import Problem, RubricError, rubric_from_json
 from reviews.records.scales import PairwiseScale, Scale, ScaleKind
 from reviews.records.scores import Score, decode_score, encode_score
-from reviews.records.verdict import RULES, VerdictRule
 from reviews.rubric.score_input import ScoreInput
 
 _KINDS: dict[ScaleKind, str] = {

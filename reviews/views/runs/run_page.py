@@ -27,10 +27,10 @@ from reviews.search import indexing, listing, saved_views
 from reviews.search.filters import FILTERS, Filters
 from reviews.search.listing import RecordList
 from reviews.search.sort_orders import SORTS
-from reviews.views.access import RUN, load_run
 from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.rows import rows_of
+from reviews.views.shortcuts import RUN, load_run
 from reviews.views.tables import Cell, prominent, share
 
 

@@ -21,11 +21,11 @@ from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, p
 from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import inbox_navigation
-from reviews.views.access import form_page, load_run
 from reviews.views.runs.archive import RunNameForm
 from reviews.views.runs.rubric_forms import RubricEditor
 from reviews.views.runs.setting_forms import GuidelineForm, MembersForm, QueueForm, SamplingForm
 from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
+from reviews.views.shortcuts import form_page, load_run
 
 #: The settings with a page of their own, in the order of their cards.
 FORMS: tuple[type[SettingsForm], ...] = (

@@ -15,7 +15,7 @@ from reviews.http.request import Request
 from reviews.maintenance import job_list, system
 from reviews.maintenance.job_list import KINDS, STATES, Job
 from reviews.models import Run, User
-from reviews.views.access import requires
+from reviews.views.shortcuts import requires
 
 _PAGE_SIZE = 50
 _PAGES = {"import": "import", "export": "export-page", "delivery": "webhook"}

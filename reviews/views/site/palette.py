@@ -11,7 +11,7 @@ from reviews.accounts.permissions import can, check, people_with_role
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.views.parts import render_part
+from reviews.views.shortcuts import render_part
 
 # Found rows of each kind.
 MOST = 8

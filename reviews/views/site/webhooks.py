@@ -11,8 +11,7 @@ from reviews.http.request import Request
 from reviews.models import Run, Webhook
 from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.records.conflicts import Conflict
-from reviews.views.access import requires
-from reviews.views.parts import refusal_in, refusal_shown, render_form
+from reviews.views.shortcuts import refusal_in, refusal_shown, render_form, requires
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 # The latest messages on the page of a webhook.

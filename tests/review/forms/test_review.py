@@ -8,10 +8,9 @@ import pytest
 
 from reviews.models import Draft, Evaluation, Review
 from reviews.records import score_extraction
-from reviews.records.rubric import Cause, Rubric
+from reviews.records.rubric import Cause, Rubric, VerdictRule
 from reviews.records.scales import ValueScale
 from reviews.records.scores import AS_JUDGED
-from reviews.records.verdict import VerdictRule
 from reviews.review.entries import MAX_CRITERIA, MAX_TEXT
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm

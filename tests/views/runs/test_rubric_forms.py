@@ -7,10 +7,9 @@ import pytest
 from django.test import Client
 
 from reviews.models import AuditEvent, Run, User
-from reviews.records.rubric import Cause, Criterion, Rubric
+from reviews.records.rubric import Cause, Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import MAX_CAUSES, MAX_CRITERIA
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
-from reviews.records.verdict import VerdictRule
 from reviews.rubric.run_rubric import declare_rubric
 from tests.support.factories import RunFactory
 from tests.support.pages import text
