@@ -314,32 +314,21 @@ class _Blind:
         if self.rated is None:
             return
         represented = self._represented
-        names = sorted({group_of(cell) for cell in represented.records.cells})
-        place_of = {name: place for place, name in enumerate(names)}
+        cells = represented.records.cells
+        keys = sorted({(group_of(cell), cell.is_flagged) for cell in cells})
+        place_of = {key: place for place, key in enumerate(keys)}
         pairs = ScorePairs(self.scale, represented.ratings.kinds, represented.ratings.counts)
-        totals = represented.totals_of(pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
-        wholes = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
-        found = clusters.combine_strata(wholes, *self._strata(pairs, group_of))
-        part = _covered_part(totals, represented.ratings)
-        for name, accuracy in zip(names, found, strict=True):
-            if accuracy.n:
-                yield name, part, accuracy
-
-    def _strata(
-        self, pairs: ScorePairs, group_of: Callable[[Cell], _Group]
-    ) -> tuple[ClusterTotals, list[list[clusters.Share]]]:
-        """Return the totals by group and flag, and the accuracies of each group as shares of them."""
-        cells = self._represented.records.cells
-        place_of = {
-            key: at for at, key in enumerate(sorted({(group_of(one), one.is_flagged) for one in cells}))
-        }
-        totals = self._represented.totals_of(
+        totals = represented.totals_of(
             pairs.right_and_all, domain=lambda cell: place_of[group_of(cell), cell.is_flagged]
         )
-        shares: dict[_Group, list[clusters.Share]] = {}
+        strata: dict[_Group, list[clusters.Share]] = {}
         for (group, _), place in place_of.items():
-            shares.setdefault(group, []).append((2 * place, 2 * place + 1))
-        return totals, [*shares.values()]
+            strata.setdefault(group, []).append((2 * place, 2 * place + 1))
+        part = _covered_part(totals, represented.ratings)
+        found = clusters.stratified_ratios(totals, [*strata.values()])
+        for group, accuracy in zip(strata, found, strict=True):
+            if accuracy.n:
+                yield group, part, accuracy
 
 
 def _why_not_covered(totals: ClusterTotals, ratings: Ratings, criterion: str | None) -> str:

@@ -27,6 +27,8 @@ Share = tuple[Columns, Columns]
 _NEGLIGIBLE = 1e-12
 # The correlation of ratings in a cluster that is assumed, in addition to the observed one.
 _LIKENESS = 0.75
+# The number of shares with strata that are computed at once.
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def _ratios(totals: ClusterTotals, shares: Sequence[Share]) -> "_Ratios":
     found = _shares(totals, shares)
     known = [place for place, is_known in enumerate(found.is_known) if is_known]
     linearised = found.linearised(known)
-    below = _denominators(totals, [[shares[place][1] for place in known]])
+    below = _denominators(totals, [[shares[place][1] for place in known]], [found.below[known]])
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
     for place, spread in zip(known, _spreads(totals, linearised, below), strict=True):
         share, n = float(found.values[place]), int(found.n[place])
@@ -97,8 +99,13 @@ def stratified_ratios(totals: ClusterTotals, strata: Sequence[Sequence[Share]]) 
 
     Each is given by its share in every stratum, in other columns: see `combine_strata`.
     """
-    wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in strata])
-    return combine_strata(wholes, totals, strata)
+    found: list[Estimate] = []
+    # Arrays of a few shares stay in the processor's cache.
+    for start in range(0, len(strata), _AT_ONCE):
+        some = strata[start : start + _AT_ONCE]
+        wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in some])
+        found += combine_strata(wholes, totals, some)
+    return found
 
 
 def _joined(shares: Sequence[Share], side: int) -> tuple[int, ...]:
@@ -147,7 +154,11 @@ def differences(
     """
     one, other = (_shares(totals, [pair[side] for pair in pairs]) for side in (0, 1))
     known = [place for place, is_known in enumerate(one.is_known & other.is_known) if is_known]
-    below = _denominators(totals, [[pairs[place][side][1] for place in known] for side in (0, 1)])
+    below = _denominators(
+        totals,
+        [[pairs[place][side][1] for place in known] for side in (0, 1)],
+        [one.below[known], other.below[known]],
+    )
     spreads = _spreads(totals, one.linearised(known).minus(other.linearised(known)), below)
     n = one.n + np.where([first[1] == second[1] for first, second in pairs], 0, other.n)
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
@@ -199,6 +210,8 @@ class _Shares(NamedTuple):
     values: FloatArray
     #: The sums of the denominators, or 1.
     wholes: FloatArray
+    #: Shares x T: the parts of the denominators.
+    below: FloatArray
 
     def linearised(self, known: Sequence[int]) -> _Linearised:
         """Linearise the shares in some places."""
@@ -207,7 +220,7 @@ class _Shares(NamedTuple):
         values, wholes = self.values[known], self.wholes[known]
         gradients = columns_matrix(len(rows), above) - columns_matrix(len(rows), below) * values
         by_cluster = picked_rows(rows, above)
-        by_cluster -= picked_rows(rows, below) * values[:, None]
+        by_cluster -= self.below[known] * values[:, None]
         by_cluster /= wholes[:, None]
         return _Linearised(gradients / wholes, by_cluster)
 
@@ -215,20 +228,21 @@ class _Shares(NamedTuple):
 def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     columns = totals.rows.shape[1]
     above, below = (columns_matrix(columns, [share[side] for share in shares]) for side in (0, 1))
-    is_rated = totals.rated.sum(axis=0) @ below > 0
-    n = np.where(is_rated & (totals.rows.sum(axis=0) @ below > _NEGLIGIBLE), totals.counts @ below, 0)
+    rows = picked_rows(totals.rows.T, [share[1] for share in shares])
+    is_rated = (totals.squares @ below > 0) & (rows.sum(axis=1) > _NEGLIGIBLE)
+    n = np.where(is_rated, totals.counts @ below, 0)
     wholes = totals.sums @ below
     is_known = (n > 0) & (wholes > 0)
     wholes = np.where(is_known, wholes, 1)
     values = np.where(is_known, totals.sums @ above / wholes, 0)
-    return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
+    return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes, rows)
 
 
 class _Denominators(NamedTuple):
     """The parts of variances that follow from the denominators of estimates."""
 
-    #: Estimates x T: the factor of each cluster's squared residual.
-    factors: FloatArray
+    #: Estimates x T: the divisor of each cluster's squared residual.
+    divisors: FloatArray
     #: Of each estimate: see `Spread`.
     df: FloatArray
     clusters: IntArray
@@ -281,14 +295,15 @@ def spread_of(totals: ClusterTotals, gradient: FloatArray, denominators: Sequenc
     key = tuple(denominators)
     if key not in totals.kept:
         # Several coefficients of the same pairs have one denominator.
-        totals.kept[key] = _denominators(totals, [[which] for which in denominators])
+        rows = [picked_rows(totals.rows.T, [which]) for which in denominators]
+        totals.kept[key] = _denominators(totals, [[which] for which in denominators], rows)
     estimates = _Linearised(gradient[:, None], (gradient @ totals.rows.T)[None, :])
     return _spreads(totals, estimates, totals.kept[key])[0]
 
 
 def _spreads(totals: ClusterTotals, estimates: _Linearised, below: _Denominators) -> list[Spread]:
     gradients = estimates.gradients
-    variance = (estimates.by_cluster**2 * below.factors).sum(axis=1)
+    variance = np.vecdot(estimates.by_cluster, estimates.by_cluster / below.divisors)
     variance += (gradients * (totals.unseen @ gradients)).sum(axis=0)
     # If no rating contradicts the others, as if all errors were flagged, add up the columns separately.
     apart = totals.unseen.diagonal() @ gradients**2
@@ -297,21 +312,25 @@ def _spreads(totals: ClusterTotals, estimates: _Linearised, below: _Denominators
     return [Spread(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _denominators(totals: ClusterTotals, denominators: Sequence[Sequence[Columns]]) -> _Denominators:
+def _denominators(
+    totals: ClusterTotals, denominators: Sequence[Sequence[Columns]], rows: Sequence[FloatArray]
+) -> _Denominators:
     """Return the parts of variances that follow from denominators: a list, or two, with one of each estimate.
+
+    `rows` has the rows of `totals` for each denominator.
 
     Residuals are scaled by the share of their cluster (CR2: Bell & McCaffrey 2002, Survey Methodology
     28:169). The degrees of freedom follow from the effective number of clusters with ratings (Kish 1965).
     """
-    rows = [picked_rows(totals.rows.T, which) for which in denominators]
     shares = reduce(np.maximum, [one / one.sum(axis=1, keepdims=True) for one in rows])
+    divisors = np.subtract(1, np.clip(shares, 0, 0.5, out=shares), out=shares)
     weights = [picked_rows(totals.rated.T, which) for which in denominators]
     sums = [one.sum(axis=1) for one in weights]
     either = reduce(np.add, [one / whole[:, None] for one, whole in zip(weights, sums, strict=True)])
-    effective = either.sum(axis=1) ** 2 / (either**2).sum(axis=1)
+    effective = either.sum(axis=1) ** 2 / np.vecdot(either, either)
     squares = [picked_rows(totals.squares, which) for which in denominators]
     return _Denominators(
-        1 / (1 - np.clip(shares, 0, 0.5)),
+        divisors,
         np.maximum(1.0, effective - 1),
         np.count_nonzero(either, axis=1),
         np.min([whole**2 / each for whole, each in zip(sums, squares, strict=True)], axis=0),

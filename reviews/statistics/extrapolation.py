@@ -204,7 +204,7 @@ class Extrapolation:
         left = population.sizes - add_up(sample.cell, self._of_kind, len(population.sizes))
         covered = int(self._records.sum())
         return ClusterTotals(
-            sums=units.predicted(units.add_up(left)[:, None], means)[0] + rated.sum(axis=0),
+            sums=units.predicted(units.add_up(left)[:, None], means)[0] + columns.sums(self._of_kind),
             rows=rows,
             rated=rated,
             unseen=self._unseen(columns, means, units.by_domain(units.add_up(population.sizes))),

@@ -114,12 +114,14 @@ class KindValues:
         `of_ratings` returns the values of kinds for each rating. `row` has the row of each rating's cluster,
         below `size`.
         """
-        found = None
-        for place, value in self._slots():
-            weighted = weight if (value == 1).all() else weight * of_ratings(value)
-            sums = add_up(of_ratings(place * size) + row, weighted, self.total * size)
-            found = sums if found is None else np.add(found, sums, out=found)
-        return (np.zeros(self.total * size) if found is None else found).reshape(self.total, size).T
+        slots = [*self._slots()]
+        keys = [of_ratings(place * size) + row for place, _ in slots]
+        weights = [weight if (value == 1).all() else weight * of_ratings(value) for _, value in slots]
+        # At once, because the sums of many domains are larger than the ratings.
+        found = add_up(
+            np.concatenate([row[:0], *keys]), np.concatenate([weight[:0], *weights]), self.total * size
+        )
+        return found.reshape(self.total, size).T
 
     def _slots(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield the first value of each kind and its place, then the second, and so on. 0 if it has fewer."""

@@ -69,11 +69,11 @@ def columns_matrix(columns: int, which: Sequence[Columns]) -> FloatArray:
 
 def picked_rows(rows: FloatArray, which: Sequence[Columns]) -> FloatArray:
     """Return a row, or the sum of several, for each: the product of `columns_matrix` and K x T rows."""
+    # A product would multiply mostly zeros if there are many groups.
     if all(isinstance(one, int) for one in which):
-        # A product would multiply mostly zeros if there are many groups.
         return rows[np.array(which, dtype=np.intp)]
-    found: FloatArray = columns_matrix(len(rows), which).T @ rows
-    return found
+    found = [rows[[one] if isinstance(one, int) else list(one)].sum(axis=0) for one in which]
+    return np.array(found).reshape(len(which), *rows.shape[1:])
 
 
 def picked(columns: FloatArray, which: Columns) -> FloatArray:

@@ -194,6 +194,19 @@ class TestStrata:
         totals = two_strata([1, 1, 0], [])
         assert stratified_ratios(totals, [STRATA]) == [ratio(totals, *STRATA[0])]
 
+    def test_shares_with_strata_equal_those_computed_apart(self) -> None:
+        """More of them than are computed at once, with two strata and with one, and some without ratings."""
+        rng = np.random.default_rng(11)
+        sample = Sample(rng.integers(0, 75, 600), rng.integers(0, 200, 600), rng.uniform(1, 2, 600))
+        values = np.column_stack([rng.integers(0, 2, 600), np.ones(600)])
+        totals = cluster_totals(sample, values, domains=range(80))
+        shares = [(2 * place, 2 * place + 1) for place in range(80)]
+        strata = [shares[at : at + 1 + at % 4 // 2] for at in range(0, 80, 2)]
+        found = stratified_ratios(totals, strata)
+        assert found == [stratified_ratios(totals, [each])[0] for each in strata]
+        ratings = [totals.counts[[below for _, below in each]].sum() for each in strata]
+        assert [one.n for one in found] == ratings
+
 
 class TestDifference:
     def test_difference_is_close_to_that_of_a_cluster_robust_regression(self) -> None:
