@@ -5,6 +5,7 @@ the miss rate.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import ReasonCount, RunFacet
 from reviews.records.wording import counted, percent
 from reviews.statistics import clusters
-from reviews.statistics.intervals import undefined
+from reviews.statistics.intervals import product_limits, undefined
 from reviews.statistics.totals import ClusterTotals
 
 # A reason is worth a reviewer's time if at least this share of its records have a wrong verdict.
@@ -62,6 +63,8 @@ DEFINITIONS = {
     "advice": "Whether the reason is worth its reviews. Without enough ratings there is no advice.\n\n"
     f"{RULE}",
 }
+# Columns of totals: wrong and known verdicts on flagged records, and on unflagged ones, and all wrong ones.
+_BY_FLAG = 5
 _NONE_RATED = "No record with this reason has a blind rating with a verdict."
 
 
@@ -115,15 +118,22 @@ def load_rated_families(scope: JudgeScope) -> RatedRun:
 
 
 def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:
-    """Add up wrong verdicts of each family, ratings of each, and all wrong verdicts."""
+    """Add up wrong verdicts of each family, ratings of each, and `_BY_FLAG`."""
     kinds = rated.ratings.kinds
     places, is_of = {key: place for place, key in enumerate(families)}, np.zeros((len(kinds), len(families)))
     for row, kind in enumerate(kinds):
         if kind.cell.is_flagged:
             is_of[row, [places[key] for key in kind.families if key in places]] = 1
-    wrong = np.array([float(kind.is_wrong) for kind in kinds]).reshape(-1, 1)
-    known = np.array([float(kind.is_rated) for kind in kinds]).reshape(-1, 1)
-    return rated.totals_of(np.hstack([is_of * wrong, is_of * known, wrong]))
+    known, wrong, flagged = (
+        np.array([values], dtype=np.float64).T
+        for values in (
+            [kind.is_rated for kind in kinds],
+            [kind.is_wrong for kind in kinds],
+            [kind.cell.is_flagged for kind in kinds],
+        )
+    )
+    by_flag = [values * part for part in (flagged, 1 - flagged) for values in (wrong, known)]
+    return rated.totals_of(np.hstack([is_of * wrong, is_of * known, *by_flag, wrong]))
 
 
 class _Found(NamedTuple):
@@ -137,14 +147,13 @@ class _Found(NamedTuple):
 
 def _measure(totals: ClusterTotals) -> Iterator[_Found]:
     """Yield the figures of each family."""
-    families = (len(totals.sums) - 1) // 2
+    families = (len(totals.sums) - _BY_FLAG) // 2
     of_ratings = [(place, families + place) for place in range(families)]
-    of_wrong = [(place, 2 * families) for place in range(families)]
     precisions = clusters.ratios(totals, of_ratings)
     if totals.uncovered:
         recalls = [undefined("No unflagged record has a blind rating with a verdict.")] * families
     else:
-        recalls = clusters.ratios(totals, of_wrong)
+        recalls = _recalls(totals, families)
     unknown = undefined(_NONE_RATED)
     counts = totals.counts.tolist()
     for (wrong, ratings), precision, recall in zip(of_ratings, precisions, recalls, strict=True):
@@ -155,6 +164,27 @@ def _measure(totals: ClusterTotals) -> Iterator[_Found]:
             precision if is_rated else unknown,
             recall if is_rated else unknown,
         )
+
+
+def _recalls(totals: ClusterTotals, families: int) -> list[Estimate]:
+    """Estimate the recall of each family: its share of the flagged errors, times the recall of all flags.
+
+    The interval is that of the product, because few sampled ratings may have no error by chance.
+    """
+    flagged, known_flagged, unflagged, known_unflagged, wrong = range(2 * families, 2 * families + _BY_FLAG)
+    flags, *wholes = clusters.ratios(totals, [(place, wrong) for place in (flagged, *range(families))])
+    if flags.value is None or not totals.counts[known_unflagged]:
+        return wholes
+    strata = [(flagged, known_flagged)], [(unflagged, known_unflagged)]
+    [flags] = clusters.combine_sums([flags], totals, [strata])
+    if not flags.value:
+        return [replace(whole, low=flags.low, high=flags.high) for whole in wholes]
+    shares = clusters.ratios(totals, [(place, flagged) for place in range(families)])
+    found = []
+    for whole, share in zip(wholes, shares, strict=True):
+        low, high = product_limits(share, flags)
+        found.append(replace(whole, low=low, high=high))
+    return found
 
 
 def _reason(key: str, title: str, flagged: int | None, found: _Found, time: ReviewTime) -> FlagReason:

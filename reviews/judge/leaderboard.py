@@ -1,6 +1,6 @@
 """Rank the evaluated models by the judge's pass rates, and by those that reviewers would give."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -10,6 +10,7 @@ from cognireview.types.report_parts import RankedModel, RankingDisagreement
 from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
+from reviews.judge.ratings import RatingKind
 from reviews.judge.scope import JudgeScope
 from reviews.records.rubric import VERDICT_OF_LEVEL
 from reviews.records.wording import counted
@@ -23,6 +24,11 @@ _DIGITS = 9
 NO_MODEL_TITLE = "no model"
 
 _PASS = VERDICT_OF_LEVEL["yes"]
+# Conditions of ratings: a pass, and any verdict.
+_PASSES: tuple[Callable[[RatingKind], bool], ...] = (
+    lambda kind: kind.human == _PASS,
+    lambda kind: bool(kind.human),
+)
 DEFINITIONS = {
     "judge_rate": "How many of the model's records the judge passes. It says nothing about whether the judge "
     "is right.\n\n"
@@ -32,7 +38,9 @@ DEFINITIONS = {
     "Compare models by this figure.\n\n"
     "The judge's verdicts on all records predict the share, and blind ratings correct the prediction "
     "(prediction-powered inference: Angelopoulos, Duchi & Zrnic 2023; stratified by judge, verdict and flag: "
-    "Fisch et al. 2024). The interval is clustered by task and applies to further tasks of the same kind.",
+    "Fisch et al. 2024). The interval is clustered by task and applies to further tasks of the same kind. It "
+    "follows from those of the model's flagged and unflagged records (Zou & Donner 2008, Statistics in "
+    "Medicine 27:1693).",
     "judge_rank": "The place of the model if you believe the judge. Models with equal rates share a place. "
     "\n\n"
     "The rank by the judge's pass rate, from the highest to the lowest.",
@@ -117,12 +125,11 @@ def _rank_all(scope: JudgeScope) -> Leaderboard:
     rated = load_rated_run(scope)
     names = sorted({cell.model for cell in rated.records.cells})
     place_of = {name: place for place, name in enumerate(names)}
-    totals = rated.totals(
-        lambda kind: kind.human == _PASS,
-        lambda kind: bool(kind.human),
-        domain=lambda cell: place_of[cell.model],
-    )
-    models = [_model(rated, name, _estimate(totals, place)) for place, name in enumerate(names)]
+    totals = rated.totals(*_PASSES, domain=lambda cell: place_of[cell.model])
+    models = [
+        _model(rated, name, estimate)
+        for name, estimate in zip(names, _estimates(rated, totals, names), strict=True)
+    ]
     pairs = _compare(totals, [model.estimate.value is not None for model in models])
     swaps = [swap for pair in pairs if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
@@ -140,24 +147,30 @@ def _rank_all(scope: JudgeScope) -> Leaderboard:
     )
 
 
-def _columns(model: int) -> tuple[int, int]:
-    """Return the columns of a model: passes and ratings."""
-    return 2 * model, 2 * model + 1
+def _columns(place: int) -> tuple[int, int]:
+    """Return the columns of a model, or of a stratum of one: `_PASSES`."""
+    return 2 * place, 2 * place + 1
 
 
-def _estimate(totals: ClusterTotals, model: int) -> Estimate:
+def _estimates(rated: RatedRun, totals: ClusterTotals, names: Sequence[str]) -> list[Estimate]:
+    """Estimate the pass rate of each model. Its interval follows from its flagged and unflagged records."""
     if not totals.records:
-        return undefined("No record has a blind rating with a verdict yet.")
+        return [undefined("No record has a blind rating with a verdict yet.")] * len(names)
     if totals.uncovered:
-        return undefined(
+        why = (
             f"No blind rating represents {counted(totals.uncovered, 'record')} of the run: either no flagged "
             f"or no unflagged record is rated."
         )
-    passes, ratings = _columns(model)
-    found = clusters.ratio(totals, passes, ratings)
-    if found.n < FEWEST:
-        return undefined(f"Fewer than {FEWEST} blind ratings with a verdict.", found.n)
-    return found
+        return [undefined(why)] * len(names)
+    keys = sorted({(cell.model, cell.is_flagged) for cell in rated.records.cells})
+    place_of = {key: place for place, key in enumerate(keys)}
+    by_flag = rated.totals(*_PASSES, domain=lambda cell: place_of[cell.model, cell.is_flagged])
+    strata: dict[str, list[clusters.Share]] = {name: [] for name in names}
+    for (name, _), place in place_of.items():
+        strata[name].append(_columns(place))
+    few = f"Fewer than {FEWEST} blind ratings with a verdict."
+    found = clusters.stratified_ratios(by_flag, [*strata.values()])
+    return [one if one.n >= FEWEST else undefined(few, one.n) for one in found]
 
 
 def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:

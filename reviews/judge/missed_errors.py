@@ -38,7 +38,9 @@ DEFINITIONS = {
     "without a blind rating are taken to be like those with the same verdict, judge, prompt and model.",
     "flag_recall": "How many of the judge's wrong verdicts the flags find. The rest stays unseen unless you "
     "review unflagged records.\n\n"
-    "The estimated number of wrong verdicts among flagged records, divided by that among all records.",
+    "The estimated number of wrong verdicts among flagged records, divided by that among all records. The "
+    "interval follows from those of the two error rates (Donner & Zou 2012, Statistical Methods in Medical "
+    "Research 21:347).",
     "missed": "How many wrong verdicts are among the unflagged records. Nobody sees them unless unflagged "
     "records are reviewed.\n\n"
     "The miss rate times the number of unflagged records.",
@@ -169,6 +171,10 @@ def _flag_figures(
     why = caught.why or missed.why
     if why or recall.value is None:
         recall = undefined(why) if why else undefined("No wrong verdict was found.", caught.n + missed.n)
+    elif verdicts.unflagged:
+        # The few ratings of a sample may have no error by chance.
+        of_flagged, of_unflagged = (_wrong_and_all(one) for one in (verdicts.flagged, verdicts.unflagged))
+        [recall] = clusters.combine_sums([recall], verdicts.totals, [([of_flagged], [of_unflagged])])
     return missed, caught, recall
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cognireview.types.estimates import Estimate
-from reviews.statistics.intervals import undefined, wilson_limits, with_two_more
+from reviews.statistics.intervals import Squares, least_ratio, undefined, wilson_limits, with_two_more
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
@@ -83,7 +83,7 @@ def _ratios(totals: ClusterTotals, shares: Sequence[Share]) -> "_Ratios":
     linearised = found.linearised(known)
     below = _denominators(totals, [[shares[place][1] for place in known]], [found.below[known]])
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
-    for place, spread in zip(known, _spreads(totals, linearised, below), strict=True):
+    for place, spread in zip(known, _spreads(totals.unseen, linearised, below), strict=True):
         share, n = float(found.values[place]), int(found.n[place])
         rating = RatingVariance(share * (1 - share), share**2 / 2 + (1 - share) ** 2 / 2)
         effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
@@ -137,6 +137,27 @@ def combine_strata(
     return found
 
 
+def combine_sums(
+    wholes: Sequence[Estimate], totals: ClusterTotals, sums: Sequence[Sequence[Sequence[Share]]]
+) -> list[Estimate]:
+    """Return shares of one sum over strata in a larger one, with the intervals that follow from the strata.
+
+    Each is given by two lists of shares: those whose totals add up to its numerator, and those that add up to
+    the rest of its denominator. It keeps its interval if a stratum is without ratings.
+    """
+    parts = _ratios(totals, [share for sides in sums for shares in sides for share in shares])
+    found, end = [], 0
+    for whole, (above, rest) in zip(wholes, sums, strict=True):
+        start, end = end, end + len(above) + len(rest)
+        rows = parts.rows(start, end)
+        if whole.value is not None and rows.stop - rows.start == end - start:
+            low, high = _odds_limits(parts, rows, len(above), _correlation(totals, parts, rows))
+            found.append(replace(whole, low=min(whole.value, low), high=max(whole.value, high)))
+        else:
+            found.append(whole)
+    return found
+
+
 def difference(totals: ClusterTotals, first: Share, second: Share, *, largest: float = 1.0) -> Comparison:
     """Subtract two shares by a t-test over the clusters: see `differences`."""
     return differences(totals, [(first, second)], largest=largest)[0]
@@ -159,7 +180,7 @@ def differences(
         [[pairs[place][side][1] for place in known] for side in (0, 1)],
         [one.below[known], other.below[known]],
     )
-    spreads = _spreads(totals, one.linearised(known).minus(other.linearised(known)), below)
+    spreads = _spreads(totals.unseen, one.linearised(known).minus(other.linearised(known)), below)
     n = one.n + np.where([first[1] == second[1] for first, second in pairs], 0, other.n)
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
     for place, spread in zip(known, spreads, strict=True):
@@ -286,27 +307,51 @@ def _limits(value: float, parts: _Ratios, rows: slice, correlation: FloatArray) 
     return max(0.0, value - below), min(1.0, value + above)
 
 
-def spread_of(totals: ClusterTotals, gradient: FloatArray, denominators: Sequence[Columns]) -> Spread:
-    """Return the variance of a linearised estimate.
+def _odds_limits(parts: _Ratios, rows: slice, above: int, correlation: FloatArray) -> tuple[float, float]:
+    """Return the limits of the share of the first totals in all, which follow from those of the odds."""
+    estimates = (parts.estimates[place] for place in parts.known[rows])
+    limits = np.array([(one.value, one.low, one.high) for one in estimates], dtype=np.float64)
+    limits *= parts.wholes[parts.known[rows], None]
+    is_above = np.arange(len(limits)) < above
+    odds, reverse = (_least_odds(limits, chosen, correlation) for chosen in (is_above, ~is_above))
+    return odds / (1 + odds), 1 / (1 + reverse)
+
+
+def _least_odds(limits: FloatArray, is_above: BoolArray, correlation: FloatArray) -> float:
+    """Return the lower limit of a sum of totals divided by the others. Rows have total, low and high."""
+    distances = abs(limits[:, 0] - np.where(is_above, limits[:, 1], limits[:, 2]))
+    covariance = correlation * np.outer(distances, distances)
+    above, rest, both = (
+        float(covariance[np.ix_(one, other)].sum())
+        for one, other in ((is_above, is_above), (~is_above, ~is_above), (is_above, ~is_above))
+    )
+    first, second = (float(limits[chosen, 0].sum()) for chosen in (is_above, ~is_above))
+    return least_ratio(first, second, Squares(above, rest, both))
+
+
+def spread_of(
+    totals: ClusterTotals, gradient: FloatArray, denominators: Sequence[Columns], *, is_observed: bool = False
+) -> Spread:
+    """Return the variance of a linearised estimate, or with `is_observed` the one that ratings show.
 
     `gradient` has its derivatives by the sums of the columns, and `denominators` its denominator, or those of
     the shares that it compares.
     """
-    key = tuple(denominators)
-    if key not in totals.kept:
-        # Several coefficients of the same pairs have one denominator.
+    # Several coefficients of the same pairs have one denominator.
+    if (key := tuple(denominators)) not in totals.kept:
         rows = [picked_rows(totals.rows.T, [which]) for which in denominators]
         totals.kept[key] = _denominators(totals, [[which] for which in denominators], rows)
     estimates = _Linearised(gradient[:, None], (gradient @ totals.rows.T)[None, :])
-    return _spreads(totals, estimates, totals.kept[key])[0]
+    unseen = np.zeros_like(totals.unseen) if is_observed else totals.unseen
+    return _spreads(unseen, estimates, totals.kept[key])[0]
 
 
-def _spreads(totals: ClusterTotals, estimates: _Linearised, below: _Denominators) -> list[Spread]:
+def _spreads(unseen: FloatArray, estimates: _Linearised, below: _Denominators) -> list[Spread]:
     gradients = estimates.gradients
     variance = np.vecdot(estimates.by_cluster, estimates.by_cluster / below.divisors)
-    variance += (gradients * (totals.unseen @ gradients)).sum(axis=0)
+    variance += (gradients * (unseen @ gradients)).sum(axis=0)
     # If no rating contradicts the others, as if all errors were flagged, add up the columns separately.
-    apart = totals.unseen.diagonal() @ gradients**2
+    apart = unseen.diagonal() @ gradients**2
     found = np.where(variance < _NEGLIGIBLE, apart, variance)
     columns = (found, below.df, below.clusters, below.ratings)
     return [Spread(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]

@@ -1,32 +1,35 @@
 """Coefficients of agreement between the judge and people, from clustered and possibly weighted ratings.
 
-Intervals of kappa and its relatives are those of a Dirichlet posterior at the effective sample size, which
-linearisation gives: they are right for few ratings and for scores that nearly all records get, where normal
-approximations are not.
+Shares have the intervals of `clusters`, and kappa and its relatives those of `posterior`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from math import isqrt
 
 import numpy as np
 
 from cognireview.types.estimates import Estimate
 from reviews.records.scales import Level
-from reviews.statistics import clusters
+from reviews.statistics import clusters, posterior
 from reviews.statistics.agreement import Category
 from reviews.statistics.balance import balance
-from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
-from reviews.statistics.intervals import Z, undefined
-from reviews.statistics.students_t import t_quantile
+from reviews.statistics.intervals import undefined
+from reviews.statistics.posterior import Coefficient, PairShares
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals, picked
 
 # Definitions for pages, by the names of the functions below.
 _CLUSTERED = "Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998)."
-_POSTERIOR = "Interval: Dirichlet posterior at the effective sample size of the tasks."
+_COMBINED = (
+    f"{_CLUSTERED} That of the whole run follows from those of its flagged and its unflagged records (Donner "
+    "& Zou 2012, Statistical Methods in Medical Research 21:347)."
+)
+_POSTERIOR = (
+    "Interval: Dirichlet posterior at the effective sample size of the tasks, over the whole run one for its "
+    "flagged and one for its unflagged records."
+)
 DEFINITIONS = {
     "accuracy": "How often the judge's verdict, or its score of a criterion, is the one that a reviewer "
     "gives without seeing it. It is high by itself if most records get the same verdict.\n\n"
@@ -50,14 +53,14 @@ DEFINITIONS = {
     "defects_caught": "How often the judge fails what reviewers fail. It tells whether the judge finds "
     "defects, even if most records have none.\n\n"
     "The share of the reviewers' No scores (or Fail verdicts) to which the judge gave No (Fail), too: the "
-    f"judge's recall of them. {_CLUSTERED}",
+    f"judge's recall of them. {_COMBINED}",
     "false_pass": "How often the judge passes what reviewers fail. These errors let bad responses through. "
     "\n\n"
     "The share of the reviewers' No scores (or Fail verdicts) to which the judge gave Yes (Pass). A Partial "
-    f"by the judge does not count. {_CLUSTERED}",
+    f"by the judge does not count. {_COMBINED}",
     "false_fail": "How often the judge fails what reviewers pass. These errors reject good responses.\n\n"
     "The share of the reviewers' Yes scores (or Pass verdicts) to which the judge gave No (Fail). A Partial "
-    f"by the judge does not count. {_CLUSTERED}",
+    f"by the judge does not count. {_COMBINED}",
     "leniency": "Whether the judge is milder or stricter than reviewers. Above 0 it is milder, below 0 "
     "stricter.\n\n"
     "The share of pairs in which the judge is milder, minus the share in which it is stricter, from -1 to 1. "
@@ -74,13 +77,6 @@ _TAKEN_FOR: dict[str, tuple[Level, Level]] = {
 _NO_PAIRS = "There are no pairs of scores to compare."
 _NO_ORDER = "The scores have no order."
 _NEGLIGIBLE = 1e-12
-_STEP = 1e-6
-_DRAWS = 4_000
-# Ratings are single if the effective number of clusters is this share of them.
-_SINGLE = 0.99
-_SEED = 17
-# Prior ratings, evenly in all pairs of scores: the least that covers kappa at prevalence .9 (docs/judge.md).
-_PRIOR = 1.5
 
 
 @dataclass(frozen=True)
@@ -125,9 +121,15 @@ class Confusion:
 
     @cached_property
     def ratios(self) -> dict[str, Estimate]:
-        """These figures, computed at once."""
+        """These figures, computed at once. All but the accuracy have the intervals of their strata."""
         shares = self.share_columns
-        return dict(zip(shares, clusters.ratios(self.totals, [*shares.values()]), strict=True))
+        found = dict(zip(shares, clusters.ratios(self.totals, [*shares.values()]), strict=True))
+        if len(self.strata) > 1:
+            sums = [_sums_of_strata(self.strata, name) for name in _TAKEN_FOR]
+            wholes = [found[name] for name in _TAKEN_FOR]
+            combined = clusters.combine_sums(wholes, self.strata[0].totals, sums)
+            found |= dict(zip(_TAKEN_FOR, combined, strict=True))
+        return found
 
     def where(self, matches: Callable[[Category, Category], bool]) -> tuple[int, ...]:
         """Return the columns of the pairs (judge, human) that match."""
@@ -162,6 +164,19 @@ def stratified_accuracy(strata: Sequence[Confusion]) -> Estimate:
 
 def _accuracy_shares(strata: Sequence[Confusion]) -> list[clusters.Share]:
     return [one.share_columns["accuracy"] for one in strata]
+
+
+def _sums_of_strata(
+    strata: Sequence[Confusion], name: str
+) -> tuple[list[clusters.Share], list[clusters.Share]]:
+    """Return the numerator of a share, and the rest of its denominator, as shares of all pairs of strata."""
+    above: list[clusters.Share] = []
+    rest: list[clusters.Share] = []
+    for one in strata:
+        hits, cases = one.share_columns[name]
+        above.append((hits, one.columns))
+        rest.append((tuple(sorted({*cases} - {*hits})), one.columns))
+    return above, rest
 
 
 def false_pass(confusion: Confusion) -> Estimate:
@@ -261,12 +276,8 @@ def _only_score(confusion: Confusion, places: Sequence[int], counts: FloatArray)
     return given[0] if len(given) == 1 else None
 
 
-# From shares of pairs (judge x human x ...) to coefficients.
-_Coefficient = Callable[[FloatArray], FloatArray]
-
-
 @lru_cache(maxsize=100)
-def _kappa(of_pairs: tuple[tuple[float, ...], ...]) -> _Coefficient:
+def _kappa(of_pairs: tuple[tuple[float, ...], ...]) -> Coefficient:
     """Return kappa with these weights: the same function for equal weights."""
     weights = np.array(of_pairs)
 
@@ -288,55 +299,19 @@ def _beyond(agreed: FloatArray, chance: FloatArray) -> FloatArray:
     return (agreed - chance) / np.maximum(_NEGLIGIBLE, 1 - chance)
 
 
-def _value(confusion: Confusion, places: Sequence[int], compute: _Coefficient) -> float:
+def _value(confusion: Confusion, places: Sequence[int], compute: Coefficient) -> float:
     sums = np.maximum(0, confusion.totals.sums[list(confusion.pairs(places))])
     return float(compute((sums / sums.sum()).reshape(len(places), len(places))))
 
 
 def _estimate(
-    confusion: Confusion, places: Sequence[int], compute: _Coefficient, *, is_skewed: bool = False
+    confusion: Confusion, places: Sequence[int], compute: Coefficient, *, is_skewed: bool = False
 ) -> Estimate:
-    """Estimate a coefficient of some categories from the posterior of the shares of their pairs.
-
-    The posterior of a skewed coefficient of few ratings is too narrow.
-    """
-    totals, columns = confusion.totals, confusion.pairs(places)
-    n, sums = confusion.count(columns), np.maximum(0, totals.sums[list(columns)])
-    shares = sums / sums.sum()
-
-    steps = np.eye(len(columns)) * _STEP
-    above, below = (_of_shares(compute, shares[:, None] + step) for step in (steps, -steps))
-    slopes = (above - below) / (2 * _STEP)
-    gradient = np.zeros(totals.rows.shape[1])
-    gradient[list(columns)] = slopes / sums.sum()
-    spread = spread_of(totals, gradient, [columns])
-    moved = slopes - shares @ slopes
-    rating = RatingVariance(float(shares @ moved**2), float((moved**2).mean()))
-    effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
-    # The quantile of t, in place of that of the normal distribution, as a smaller sample: the variance of
-    # clusters is estimated. That of single ratings follows from the shares.
-    uses_t = is_skewed or spread.df + 1 < _SINGLE * n
-    certain = effective * (Z / t_quantile(spread.df)) ** 2 if uses_t else effective
-    value = float(_of_shares(compute, shares))
-    low, high = _posterior_limits(compute, tuple((certain * shares + _PRIOR / len(columns)).tolist()))
-    return Estimate(
-        value, min(value, low), max(value, high), n, design_effect=n / effective, clusters=spread.clusters
-    )
+    """Estimate a coefficient of some categories."""
+    strata = [_shares_of_pairs(part, places) for part in confusion.strata]
+    return posterior.estimate(_shares_of_pairs(confusion, places), strata, compute, is_skewed=is_skewed)
 
 
-def _of_shares(compute: _Coefficient, flat: FloatArray) -> FloatArray:
-    """Return the coefficient of pairs of scores, scaled to shares: one, or one for each column."""
-    size = isqrt(len(flat))
-    matrix = flat.reshape(size, size, *flat.shape[1:])
-    return compute(matrix / matrix.sum(axis=(0, 1)))
-
-
-@lru_cache(maxsize=10_000)
-def _posterior_limits(compute: _Coefficient, parameters: tuple[float, ...]) -> tuple[float, float]:
-    """Return the 95% interval of a coefficient if the shares of pairs have a Dirichlet distribution.
-
-    Equal parameters give equal draws, so limits are remembered: drawing takes a millisecond.
-    """
-    drawn = np.random.default_rng(_SEED).standard_gamma(parameters, (_DRAWS, len(parameters)))
-    low, high = np.quantile(_of_shares(compute, np.ascontiguousarray(drawn.T)), [0.025, 0.975])
-    return float(low), float(high)
+def _shares_of_pairs(confusion: Confusion, places: Sequence[int]) -> PairShares:
+    columns, totals = confusion.pairs(places), confusion.totals
+    return PairShares(totals, columns, confusion.count(columns), np.maximum(0, totals.sums[list(columns)]))

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import hypot, isinf, sqrt
-from typing import Literal
+from math import hypot, inf, isinf, sqrt
+from typing import Literal, NamedTuple
 
 from cognireview.types.estimates import Estimate
 
 Z = 1.959963984540054  # 95% of the standard normal distribution lie between -Z and Z
 SIGNIFICANT = 0.05
+_NEGLIGIBLE = 1e-12
 
 
 def undefined(why: str, n: int = 0) -> Estimate:
@@ -65,6 +66,42 @@ def difference_limits(
         difference - reach(share - low, other_high - other_share),
         difference + reach(high - share, other_share - other_low),
     )
+
+
+class Squares(NamedTuple):
+    """Squared distances of two numbers from their limits."""
+
+    #: Of the first from its lower limit.
+    first: float
+    #: Of the second from its upper limit.
+    second: float
+    #: The product of the distances, times the correlation of the numbers.
+    product: float = 0.0
+
+
+def least_ratio(first: float, second: float, squares: Squares) -> float:
+    """Return the lower limit of a ratio of two numbers that are 0 or more.
+
+    MOVER-R: Donner & Zou 2012, Statistical Methods in Medical Research 21:347, equation 9. Correlated numbers
+    as in Zou & Donner 2008, Statistics in Medicine 27:1693.
+    """
+    least = first**2 - squares.first
+    if least <= _NEGLIGIBLE * first**2 or isinf(squares.second):
+        return 0.0
+    middle = first * second - squares.product
+    return least / (middle + sqrt(max(0.0, middle**2 - least * (second**2 - squares.second))))
+
+
+def product_limits(one: Estimate, other: Estimate) -> tuple[float, float]:
+    """Return the limits of the product of two independent shares, of which the second is above 0.
+
+    They are those of the ratio of the first and the inverse of the second: see `least_ratio`.
+    """
+    first, low, high = one.value or 0.0, one.low or 0.0, one.high or 0.0
+    second, most, fewest = (1 / number if number else inf for number in (other.value, other.low, other.high))
+    least = least_ratio(first, second, Squares((first - low) ** 2, (most - second) ** 2))
+    inverse = least_ratio(second, first, Squares((second - fewest) ** 2, (high - first) ** 2))
+    return least, 1 / inverse if inverse else 1.0
 
 
 def with_two_more(variance: float, ratings: float, df: float, square: float = 1.0) -> float:

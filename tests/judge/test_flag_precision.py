@@ -84,6 +84,17 @@ class TestFlagReason:
         assert (family.flagged, family.ratings, family.precision.value) == (1, 0, None)
         assert family.timed == 1
 
+    def test_recall_is_uncertain_with_few_sampled_ratings(self, run: Run, ana: User) -> None:
+        """Five sampled ratings without an error leave many missed errors possible."""
+        counted = flagged(run, parsing=50, verifier=50)
+        given(counted, ana, "parsing", wrong=8, ratings=12)
+        given(counted, ana, "verifier", wrong=2, ratings=12)
+        rated(stratum(run, {"Pass": 900}, is_flagged=False), ana, "Pass", "Pass", 5)
+        parsing, verifier = (one.recall for one in measured(run).families)
+        assert [parsing.value, verifier.value] == pytest.approx([0.8, 0.2])
+        assert (parsing.low or 1) < 0.1
+        assert (verifier.low or 1) < 0.02
+
     @pytest.mark.slow
     def test_recall_is_the_share_of_all_errors_on_records_with_the_reason(self, run: Run, ana: User) -> None:
         counted = flagged(run, parsing=100, verifier=100)

@@ -50,6 +50,16 @@ class TestRankedModel:
         assert model.estimate.value == pytest.approx((100 * 0.4 + 800 + 100 * 0.25) / 1000)
         assert (model.ratings, model.estimate.n) == (32, 32)
 
+    def test_estimate_is_uncertain_with_few_sampled_ratings(self, run: Run, ana: User) -> None:
+        """Five of five passes leave a pass rate of 60% possible among nine tenths of the records."""
+        flagged = stratum(run, {"Pass": 100})
+        rated(flagged, ana, "Pass", "Fail", 10)
+        rated(flagged, ana, "Pass", "Pass", 10)
+        rated(stratum(run, {"Pass": 900}, is_flagged=False), ana, "Pass", "Pass", 5)
+        estimate = only(run).estimate
+        assert estimate.value == pytest.approx(0.95)
+        assert (estimate.low or 1) < 0.1 * 0.5 + 0.9 * 0.6
+
     def test_assisted_ratings_do_not_count(self, run: Run, ana: User) -> None:
         rated(stratum(run, {"Pass": 100}), ana, "Pass", "Fail", 50, is_blind=False)
         assert (only(run).ratings, only(run).estimate.value) == (0, None)

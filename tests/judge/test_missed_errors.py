@@ -119,6 +119,16 @@ class TestFlagRecall:
         found = missed(run)
         assert found.flag_recall.value == pytest.approx(100 / (100 + 100))
 
+    def test_flag_recall_is_uncertain_with_few_sampled_ratings(self, run: Run, ana: User) -> None:
+        """Five sampled ratings without an error leave many missed errors possible."""
+        flagged = stratum(run, {"Pass": 100})
+        rated(flagged, ana, "Pass", "Fail", 10)
+        rated(flagged, ana, "Pass", "Pass", 10)
+        rated(stratum(run, {"Pass": 900}, is_flagged=False), ana, "Pass", "Pass", 5)
+        recall = missed(run).flag_recall
+        assert (recall.value, recall.high) == (1, 1)
+        assert (recall.low or 1) < 50 / (50 + 900 * 0.4)
+
 
 class TestCriterionMissRates:
     def test_criterion_miss_rates_count_wrong_scores_in_sampled_records(self, run: Run, ana: User) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.statistics import extrapolation, sums
-from reviews.statistics.clusters import difference, ratio, ratios, spread_of, stratified_ratios
+from reviews.statistics.clusters import combine_sums, difference, ratio, ratios, spread_of, stratified_ratios
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import wilson_limits
 from reviews.statistics.students_t import t_quantile
@@ -206,6 +206,45 @@ class TestStrata:
         assert found == [stratified_ratios(totals, [each])[0] for each in strata]
         ratings = [totals.counts[[below for _, below in each]].sum() for each in strata]
         assert [one.n for one in found] == ratings
+
+
+class TestSums:
+    def test_limits_of_a_share_follow_from_those_of_the_odds_of_two_strata(self) -> None:
+        """The equations of MOVER-R, with independent totals in place of means."""
+        totals = two_strata([1] * 4 + [0] * 6, [1] * 5 + [0] * 15)
+        [found] = combine_sums([ratio(totals, 0, (0, 2))], totals, [([STRATA[0]], [STRATA[1]])])
+        flagged, sampled = ratios(totals, STRATA)
+        (one, low, high), (other, other_low, other_high) = (
+            [size * (number or 0) for number in (share.value, share.low, share.high)]
+            for size, share in ((200, flagged), (800, sampled))
+        )
+        product, least, most = one * other, low * (2 * one - low), high * (2 * one - high)
+        lower = product - np.sqrt(product**2 - least * other_high * (2 * other - other_high))
+        upper = product + np.sqrt(product**2 - most * other_low * (2 * other - other_low))
+        odds = [
+            lower / (other_high * (2 * other - other_high)),
+            upper / (other_low * (2 * other - other_low)),
+        ]
+        assert found.value == pytest.approx(80 / (80 + 200))
+        assert (found.low, found.high) == pytest.approx([each / (1 + each) for each in odds])
+
+    def test_sample_without_errors_may_have_some_by_chance(self) -> None:
+        totals = two_strata([1, 1, 0] * 8, [0] * 5)
+        [found] = combine_sums([ratio(totals, 0, (0, 2))], totals, [([STRATA[0]], [STRATA[1]])])
+        sampled = ratio(totals, *STRATA[1])
+        assert (found.value, found.high) == (1, 1)
+        assert (found.low or 1) < 0.2 * 2 / 3 / (0.2 * 2 / 3 + 0.8 * (sampled.high or 0))
+
+    def test_share_has_no_lower_limit_without_a_numerator(self) -> None:
+        totals = two_strata([0] * 9, [1, 0, 0, 1])
+        [found] = combine_sums([ratio(totals, 0, (0, 2))], totals, [([STRATA[0]], [STRATA[1]])])
+        assert (found.value, found.low) == (0, 0)
+        assert 0 < (found.high or 0) < 1
+
+    def test_stratum_without_ratings_leaves_the_interval(self) -> None:
+        totals = two_strata([1, 1, 0], [])
+        whole = ratio(totals, 0, (0, 2))
+        assert combine_sums([whole], totals, [([STRATA[0]], [STRATA[1]])]) == [whole]
 
 
 class TestDifference:

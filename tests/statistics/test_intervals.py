@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cognireview.types import estimates
 from cognireview.types.encoding import encode
 from cognireview.types.estimates import Estimate
-from reviews.statistics.intervals import holm, scale, undefined, wilson, wilson_limits
+from reviews.statistics.intervals import holm, product_limits, scale, undefined, wilson, wilson_limits
 from tests.support.estimates import limits, value
 
 UNKNOWN = undefined("Nobody looked.")
@@ -102,3 +102,23 @@ class TestHolm:
         adjusted = holm(ps)
         assert all(p <= after <= 1 for p, after in zip(ps, adjusted, strict=True))
         assert [after for _, after in sorted(zip(ps, adjusted, strict=True))] == sorted(adjusted)
+
+
+class TestProduct:
+    @given(shares(), shares())
+    def test_limits_of_a_product_include_it_and_are_shares(self, one: Estimate, other: Estimate) -> None:
+        assume(other.value)
+        low, high = product_limits(one, other)
+        assert 0 <= low <= value(one) * value(other) + 1e-9
+        assert value(one) * value(other) - 1e-9 <= high <= 1
+
+    @given(shares(), st.floats(0.01, 1))
+    def test_product_with_a_known_number_has_scaled_limits(self, one: Estimate, number: float) -> None:
+        found = product_limits(one, Estimate(number, number, number, 10))
+        assert found == pytest.approx([number * limit for limit in limits(one, 12)], abs=1e-6)
+
+    def test_product_is_less_certain_than_its_factors(self) -> None:
+        one, other = wilson(30, 40), wilson(16, 20)
+        low, high = product_limits(one, other)
+        assert low < min(0.8 * limits(one)[0], 0.75 * limits(other)[0])
+        assert high > max(0.8 * limits(one)[1], 0.75 * limits(other)[1])

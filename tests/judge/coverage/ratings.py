@@ -105,6 +105,19 @@ class Run:
         return float(1 - (1 - self.flagged) * wrong[0] - self.flagged * wrong[1])
 
     @property
+    def flag_recall(self) -> float:
+        """The share of wrong verdicts on flagged records in all wrong ones."""
+        found = self.wrong.mean(axis=1) * np.array([1 - self.flagged, self.flagged])
+        return float(found[1] / found.sum())
+
+    @property
+    def verdicts(self) -> FloatArray:
+        """The share of each pair of verdicts, judge x human."""
+        judge = np.array([1 - np.mean(self.passed), np.mean(self.passed)])
+        passed = np.array([1 - self.flagged, self.flagged]) @ self.human
+        return judge[:, None] * np.column_stack([1 - passed, passed])
+
+    @property
     def leniency(self) -> float:
         """The share of records that only the judge passes, minus the share that only people pass."""
         human, rates = self.human, np.array(self.passed)

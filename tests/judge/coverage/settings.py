@@ -4,27 +4,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cognireview.types.estimates import Estimate
 from reviews.statistics import alt_test, betting, clusters, coefficients, reliability
-from reviews.statistics.balance import balance
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.contrasts import difference_of_means
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.paired import compare_verdicts
 from reviews.statistics.sums import FloatArray
-from reviews.statistics.totals import ClusterTotals
+from tests.judge.coverage import runs
 from tests.judge.coverage.paired import TWO_RUNS, TwoRuns
 from tests.judge.coverage.ratings import (
     BALANCED,
     ONLY_MILDER,
     PREVALENT,
     TWO_SCORES,
-    Drawn,
     Generator,
     Pairs,
     Run,
@@ -71,10 +67,10 @@ def _of_pairs(
             )
         )
 
-    return Setting(figure, setting or f"n = {n}", _truth(compute, population), estimate)
+    return Setting(figure, setting or f"n = {n}", truth_of(compute, population), estimate)
 
 
-def _truth(compute: Callable[[Confusion], Estimate], population: Pairs) -> float:
+def truth_of(compute: Callable[[Confusion], Estimate], population: Pairs) -> float:
     """Compute a figure of a large number of pairs in exact proportion."""
     counts = np.round(population.shares.ravel() * 20_000).astype(int)
     drawn = np.repeat(np.arange(len(counts)), counts)
@@ -112,7 +108,7 @@ def _by_reviewer(reviewers: int, each: int, rng: Generator) -> Estimate:
     cluster = np.repeat(np.arange(reviewers), each)
     same = rng.random(len(cluster)) < rng.beta(8, 2, reviewers)[cluster]
     sample = Sample(np.zeros_like(cluster), cluster, np.ones(len(cluster)))
-    return clusters.ratio(cluster_totals(sample, _with_ones(same)), 0, 1)
+    return clusters.ratio(cluster_totals(sample, runs.with_ones(same)), 0, 1)
 
 
 def _coefficients() -> Iterator[Setting]:
@@ -201,8 +197,8 @@ def _differences() -> Iterator[Setting]:
         (200, 5, "two judges, 5 responses a task, n = 200"),
     ):
         yield Setting("difference of accuracies", name, 0.1, partial(_two_judges, n, each))
-    for name, runs in TWO_RUNS.items():
-        yield Setting("difference of runs", name, runs.difference, partial(_two_runs, runs))
+    for name, two in TWO_RUNS.items():
+        yield Setting("difference of runs", name, two.difference, partial(_two_runs, two))
 
 
 def _compared_with_reviewers() -> Iterator[Setting]:
@@ -272,7 +268,7 @@ def _sequences() -> Iterator[Setting]:
     """Gates that are asked after every 10 ratings. Every one of the intervals should include the truth."""
     compute = coefficients.kappa
     yield Setting("accuracy, asked 20 times", "independent, n = 10 to 200", 0.8, _asked_accuracy)
-    yield Setting("kappa, asked 20 times", "n = 10 to 200", _truth(compute, BALANCED), _asked_kappa)
+    yield Setting("kappa, asked 20 times", "n = 10 to 200", truth_of(compute, BALANCED), _asked_kappa)
 
 
 def _asked_accuracy(rng: Generator) -> Estimate:
@@ -293,25 +289,22 @@ def _intersection(estimates: list[Estimate]) -> Estimate:
 
 
 def _runs() -> Iterator[Setting]:
-    runs = {
+    tried = {
         "one judge, 10% sample": Run(passed=(0.6,), tasks=600),
         "3 models on the same 200 tasks": Run(),
         "3 models, 5 samples a task": Run(tasks=60, samples=5),
         "3 models, 100 reviewed records": Run(reviewed=(0.3, 0.1)),
         "3 models, nearly always right": Run(right=(0.03, 0.98), harder=0.1),
     }
-    for name, run in runs.items():
-        yield Setting("accuracy of the run", name, run.accuracy, partial(_run_accuracy, run))
-        yield Setting("leniency of the run", name, run.leniency, partial(_run_leniency, run))
-        yield Setting("pass rate", name, run.pass_rates[0], partial(_pass_rate, run))
+    for name, run in tried.items():
+        yield Setting("accuracy of the run", name, run.accuracy, partial(runs.accuracy, run))
+        yield Setting("leniency of the run", name, run.leniency, partial(runs.leniency, run))
+        yield Setting("pass rate", name, run.pass_rates[0], partial(runs.pass_rate, run))
         if len(run.passed) > 1:
             truth = run.pass_rates[1] - run.pass_rates[0]
-            yield Setting("difference of models", name, truth, partial(_difference, run))
-        wrong = run.wrong.mean(axis=1)
-        yield Setting("miss rate", name, wrong[0], partial(_miss_rate, run))
-        found = run.flagged * wrong[1]
-        recall = found / (found + (1 - run.flagged) * wrong[0])
-        yield Setting("flag recall", name, recall, partial(_recall, run))
+            yield Setting("difference of models", name, truth, partial(runs.difference, run))
+        yield Setting("miss rate", name, run.wrong.mean(axis=1)[0], partial(runs.miss_rate, run))
+        yield Setting("flag recall", name, run.flag_recall, partial(runs.flag_recall, run))
 
 
 def _few_ratings() -> Iterator[Setting]:
@@ -320,54 +313,17 @@ def _few_ratings() -> Iterator[Setting]:
         reviewed = (flagged / tasks / 0.2, sampled / tasks / 0.8)
         run = Run(passed=(0.6,), tasks=tasks, reviewed=reviewed)
         name = f"one judge, about {flagged} flagged and {sampled} sampled ratings"
-        yield Setting("accuracy of the run", name, run.accuracy, partial(_run_accuracy, run))
-
-
-# Columns of `_verdicts_by_flag`: pairs of verdicts of flagged records, then of unflagged ones.
-_FLAGGED_WRONG, _UNFLAGGED, _UNFLAGGED_WRONG = (1, 2), (4, 5, 6, 7), (5, 6)
-
-
-def _verdicts_by_flag(drawn: Drawn) -> ClusterTotals:
-    """Add up the pairs of verdicts, as `RatedRun.verdicts_by_flag` does."""
-    pairs = np.eye(4)[drawn.values["judge"] * 2 + drawn.values["human"]]
-    domains = [1 - int(path[0]) for path in drawn.population.paths]
-    return cluster_totals(drawn.sample, pairs, drawn.population, domains)
-
-
-def _run_accuracy(run: Run, rng: Generator) -> Estimate:
-    strata = [((0, 3), (0, 1, 2, 3)), ((4, 7), _UNFLAGGED)]
-    return clusters.stratified_ratios(_verdicts_by_flag(run.draw(rng)), [strata])[0]
-
-
-def _run_leniency(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    judge, human = drawn.values["judge"], drawn.values["human"]
-    columns = np.column_stack([judge > human, judge < human, judge == human])
-    return balance(cluster_totals(drawn.sample, columns, drawn.population), (0,), (1,), (0, 1, 2))
-
-
-def _pass_rate(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    domains = [int(path[2]) for path in drawn.population.paths]
-    pairs = _with_ones(drawn.values["human"])
-    return clusters.ratio(cluster_totals(drawn.sample, pairs, drawn.population, domains), 0, 1)
-
-
-def _difference(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    domains = [int(path[2]) for path in drawn.population.paths]
-    totals = cluster_totals(drawn.sample, _with_ones(drawn.values["human"]), drawn.population, domains)
-    return clusters.difference(totals, (2, 3), (0, 1)).difference
-
-
-def _miss_rate(run: Run, rng: Generator) -> Estimate:
-    return clusters.ratio(_verdicts_by_flag(run.draw(rng)), _UNFLAGGED_WRONG, _UNFLAGGED)
-
-
-def _recall(run: Run, rng: Generator) -> Estimate:
-    totals = _verdicts_by_flag(run.draw(rng))
-    return clusters.ratio(totals, _FLAGGED_WRONG, _FLAGGED_WRONG + _UNFLAGGED_WRONG)
-
-
-def _with_ones(values: npt.NDArray[Any]) -> FloatArray:
-    return np.column_stack([values, np.ones(len(values))])
+        yield Setting("accuracy of the run", name, run.accuracy, partial(runs.accuracy, run))
+    for sampled in (5, 10, 20, 40):
+        run = runs.few_sampled(sampled)
+        name = f"10% wrong, about 25 flagged and {sampled} sampled ratings"
+        for compute in (
+            coefficients.kappa,
+            coefficients.ac1,
+            coefficients.false_pass,
+            coefficients.false_fail,
+        ):
+            truth = truth_of(compute, Pairs(run.verdicts))
+            yield Setting(f"{compute.__name__} of the run", name, truth, partial(runs.of_run, compute, run))
+        yield Setting("flag recall", name, run.flag_recall, partial(runs.flag_recall, run))
+        yield Setting("pass rate", name, run.pass_rates[0], partial(runs.pass_rate, run))
