@@ -23,7 +23,7 @@ from reviews.imports import jobs as import_jobs
 from reviews.maintenance import job_list, retention
 from reviews.notifications import audit_walk, sending
 from reviews.queue import due_dates, members
-from reviews.runs import deletion
+from reviews.runs import changes
 from reviews.sampling import draws, planned_shares
 from reviews.search import indexing
 from reviews.storage import corruption
@@ -150,11 +150,11 @@ def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
 
 
 @app.periodic(cron="* * * * *")
-@app.task(task_middleware=_AROUND, name=deletion.JOB, pass_context=True, retry=_RESTART)
+@app.task(task_middleware=_AROUND, name=changes.JOB, pass_context=True, retry=_RESTART)
 def delete_runs(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Delete runs as requested. A restarted job continues where the last one stopped."""
     with _restart_after_outage():
-        while deletion.delete_next_part():
+        while changes.delete_next_part():
             if context.should_abort():
                 raise JobAborted
 

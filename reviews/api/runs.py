@@ -29,8 +29,7 @@ from reviews.judge.planning import USUAL_TARGET
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.queue import progress as queue_progress
-from reviews.runs.changes import archive_run, rename_run, unarchive_run
-from reviews.runs.deletion import request_deletion
+from reviews.runs.changes import archive_run, rename_run, request_deletion, unarchive_run
 
 router = Router(tags=["runs"])
 _Earlier = QueryEx[str, P(description="The name of the run to compare with.")]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from reviews.evidence.task_context import RecordContext
-from reviews.records.messages import Message, read_message
-from reviews.records.responses import ResponsePart, make_part
+from reviews.records.responses import Message, ResponsePart, make_part, read_message
 from reviews.records.scores import criterion_title
 
 #: Characters of a question to show. Further messages and passages are left out.

@@ -14,8 +14,7 @@ from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
 from reviews.records.answers import answer_key
 from reviews.records.contradictions import Contradiction, find_contradictions
-from reviews.records.messages import parts_of_messages
-from reviews.records.responses import FINAL_ANSWER, ResponsePart, pair_titles
+from reviews.records.responses import FINAL_ANSWER, ResponsePart, pair_titles, parts_of_messages
 from reviews.records.rubric import Rubric
 from reviews.records.schema import FIELDS
 from reviews.records.score_extraction import raw_text

@@ -50,8 +50,7 @@ from reviews.storage import chunks, integrity, source_files
 from reviews.storage.chunks import BOM, Chunk, ChunkLines, MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.line_reader import LineReader, RangeMerger
-from reviews.storage.source_mapping import declared_mapping, source_mapping
+from reviews.storage.line_reader import LineReader, RangeMerger, declared_mapping, source_mapping
 from reviews.storage.source_text import SourceText
 
 # Called after each chunk with the bytes imported so far, and the number of lines by outcome.

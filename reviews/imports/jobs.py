@@ -23,8 +23,8 @@ from reviews.storage import integrity, source_files
 from reviews.storage.chunks import MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
+from reviews.storage.line_reader import declared_mapping, source_mapping
 from reviews.storage.progress_connection import open_progress_connection
-from reviews.storage.source_mapping import declared_mapping, source_mapping
 
 JOB = "reviews.tasks.import_upload"
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Min, Q, Value
 
-from reviews.database.compiled_queries import with_constants
 from reviews.database.pagination import split_page
-from reviews.database.statements import fetch_all, prepared_statements
+from reviews.database.statements import fetch_all, prepared_statements, with_constants
 from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Place, Rows
 from reviews.models import FileConflict, Notification, Run, User
 from reviews.models.runs import sees_every_run
@@ -196,7 +195,7 @@ def _of_disagreements(rows: list[Any], person: User) -> list[dict[str, Any]]:
     found = adjudication.find_disagreements([row.evaluation_id for row in rows], person)
     points = [found.get(row.evaluation_id) for row in rows]
     return [
-        {"point": adjudication.describe(point) if point else "", "since": row.raised_at}
+        {"point": adjudication.describe_disagreement(point) if point else "", "since": row.raised_at}
         for row, point in zip(rows, points, strict=True)
     ]
 

@@ -26,9 +26,8 @@ from reviews.storage.corruption import CorruptData, Fault, SourceFile
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.json_document import Rejoiner
-from reviews.storage.line_reader import line_has_record, wrong_line_message
+from reviews.storage.line_reader import line_has_record, source_mapping, wrong_line_message
 from reviews.storage.source_files import chunk_rows, decode_chunk
-from reviews.storage.source_mapping import source_mapping
 
 _SHOWN_LINES = 20
 

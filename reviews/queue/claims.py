@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
-from reviews.database.compiled_queries import CompiledQuery, parameter
-from reviews.database.statements import execute
+from reviews.database.statements import CompiledQuery, execute, parameter
 from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation

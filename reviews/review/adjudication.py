@@ -217,7 +217,7 @@ def differs(name: str, reviews: Sequence[Review]) -> bool:
 EXCLUDED = "excluded"
 
 
-def describe(found: Disagreement) -> str:
+def describe_disagreement(found: Disagreement) -> str:
     """Return all scores that differ, as in "ana Yes, bo No on Rigor, Clarity; ana 4, bo 2 on Depth"."""
     criteria: defaultdict[str, list[str]] = defaultdict(list)
     for one in found.criteria:

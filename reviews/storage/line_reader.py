@@ -1,5 +1,6 @@
 """Read single lines of stored source files, and store unchanged lines as ranges."""
 
+import datetime as dt
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
@@ -9,16 +10,50 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
 
 from reviews.database.statements import binary_rows
 from reviews.models import Evaluation, Import, ImportLine, ImportSums, SourceChunk
-from reviews.records.mapping import FieldMapping
-from reviews.records.schema import LineError, Record
+from reviews.records import mapping
+from reviews.records.expressions import plain_path
+from reviews.records.mapping import FieldMapping, Outside
+from reviews.records.schema import NO_LIMITS, LineError, Record
 from reviews.records.translation import read_line
-from reviews.storage import integrity
+from reviews.storage import integrity, source_files
 from reviews.storage.chunks import ChunkLines, split_lines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
 from reviews.storage.json_document import on_one_line
 from reviews.storage.source_files import decode_chunk
-from reviews.storage.source_mapping import source_mapping
+from reviews.storage.source_text import read_archive_document, read_document
+
+
+def declared_mapping(source: Import) -> FieldMapping | None:
+    """Return the mapping of an import's run. An import into a new run has the mapping itself."""
+    wanted = source.run.mapping if source.run else source.mapping
+    return mapping.mapping_from_json(wanted) if wanted else None
+
+
+def source_mapping(source: Import) -> FieldMapping | None:
+    """Return the mapping of an import's run with the values of the import, or None without a mapping."""
+    read = declared_mapping(source)
+    if read is None:
+        return None
+    if not isinstance(source.created_at, dt.datetime):  # a new row, before its default was read
+        source.refresh_from_db(fields=["created_at"])
+    received_at = source.created_at.isoformat(timespec="microseconds")
+    document = None
+    if read.uses_document and source.is_archive and read.archive:
+        around = source_files.stored_surroundings(source)
+        document = read_archive_document(around, read.archive.document, NO_LIMITS)
+    elif read.uses_document and source.records_path and not source.is_archive:
+        around = source_files.stored_surroundings(source)
+        document = read_document(around, plain_path(source.records_path), NO_LIMITS)
+    return read.of_import(
+        Outside(
+            file=source.file_name,
+            source_id=source.pk,
+            run=source.run_name,
+            received_at=received_at,
+            document=document,
+        )
+    )
 
 
 def stored_line(evaluation: Evaluation) -> bytes:

@@ -14,7 +14,7 @@ from reviews.audit.listing import EventFilter, event_pages, find_run, list_event
 from reviews.database.statements import execute, fetch_all
 from reviews.models import AuditEvent, Run, User
 from reviews.queue.members import configure_members
-from reviews.runs import deletion
+from reviews.runs import changes
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.plans import rows_read
 
@@ -148,7 +148,7 @@ class TestVisibility:
         events.record("upload begun", actor=ana, file_name="secret.jsonl")
         configure_members(run_id=hidden.pk, actor=None, members=["ana"])
         gone_key = gone.pk
-        deletion.request_deletion(run_id=gone.pk, actor=max, confirmation="gone")
+        changes.request_deletion(run_id=gone.pk, actor=max, confirmation="gone")
         assert "look" not in actions(lea)
         assert "upload begun" not in actions(lea)
         assert actions(max).count("look") == 2

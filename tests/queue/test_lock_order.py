@@ -16,7 +16,7 @@ from reviews.queue.members import deactivate_reviewer
 from reviews.records.conflicts import Conflict
 from reviews.records.rubric import VerdictRule
 from reviews.review import known_answers
-from reviews.runs import changes, deletion
+from reviews.runs import changes
 from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_of
 from tests.support.threads import start_and_wait_for_lock
@@ -92,9 +92,9 @@ def test_deletion_waits_for_the_end_of_an_import(record: Evaluation) -> None:
     Run.objects.filter(pk=record.run_id).update(deletion_requested_at=timezone.now())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("reviews.imports.runs.check_open", lambda _run: None)
-        done = import_again(deletion.delete_next_part)
+        done = import_again(changes.delete_next_part)
     assert done.result() is False
-    assert deletion.delete_next_part()
+    assert changes.delete_next_part()
 
 
 def test_end_of_a_check_does_not_wait_for_an_import(record: Evaluation, lea: User) -> None:

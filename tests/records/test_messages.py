@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.records.messages import parts_of_messages, read_message
-from reviews.records.responses import pair_titles
+from reviews.records.responses import pair_titles, parts_of_messages, read_message
 
 
 @pytest.mark.parametrize(

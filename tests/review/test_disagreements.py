@@ -8,7 +8,7 @@ from reviews.models import Escalation, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations, independent_reviews
-from reviews.review.adjudication import describe, find_disagreements
+from reviews.review.adjudication import describe_disagreement, find_disagreements
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import SCORES, decide
@@ -34,7 +34,7 @@ def test_disagreement_names_people_scores_and_verdicts(run: Run, ana: User, bo: 
     record = disputed(run, ana, bo)
     found = find_disagreements([record.pk], lea)[record.pk]
     assert found.verdicts == [Voice("ana", "Fail"), Voice("bo", "Fail")]
-    assert {*describe(found).split("; ")} == {
+    assert {*describe_disagreement(found).split("; ")} == {
         "ana No, bo Yes on Conclusion Accuracy",
         "ana excluded, bo No on Rigor",
     }
@@ -46,7 +46,7 @@ def test_criteria_with_the_same_scores_are_named_together(run: Run, ana: User, b
         entries = {name: {"score": score} for name, score in zip(("a", "b", "c"), scores, strict=True)}
         decide(Evaluation.objects.get(), person, scores=entries)
     found = find_disagreements([record.pk], lea)[record.pk]
-    assert describe(found) == "ana Yes, bo No on A, B; ana No, bo Yes on C"
+    assert describe_disagreement(found) == "ana Yes, bo No on A, B; ana No, bo Yes on C"
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from reviews.audit import decision_check, log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.database.statements import execute, fetch_all, fetch_value
 from reviews.models import AuditEvent, Review, Run, User
-from reviews.runs import deletion
-from reviews.runs.deletion import delete_next_part, request_deletion
+from reviews.runs import changes
+from reviews.runs.changes import delete_next_part, request_deletion
 from reviews.sampling.draws import draw_sample
 from reviews.webhooks import deliveries
 from tests.support.commands import Capture, manage
@@ -64,7 +64,7 @@ class TestEverythingGoes:
     def test_deletion_removes_all_rows_of_the_run_and_no_others(
         self, ana: User, bo: User, lea: User, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(deletion, "RECORDS_PER_PART", 5)
+        monkeypatch.setattr(changes, "RECORDS_PER_PART", 5)
         other = full_run("geometry", ana, bo, lea, max)
         before, exported = row_counts(), export_data(run="geometry")
         full = full_run("algebra", ana, bo, lea, max)
@@ -111,7 +111,7 @@ class TestEverythingGoes:
     def test_half_deleted_run_differs_from_no_log_and_the_interrupted_job_continues(
         self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
     ) -> None:
-        monkeypatch.setattr(deletion, "RECORDS_PER_PART", 5)
+        monkeypatch.setattr(changes, "RECORDS_PER_PART", 5)
         request_deletion(run_id=full.pk, actor=max, confirmation="algebra")
         with pytest.raises(JobAborted):
             tasks.delete_runs.func(_Stopping())  # type: ignore[arg-type]

@@ -15,8 +15,7 @@ from reviews.imports import jobs
 from reviews.models import AuditEvent, Run, User
 from reviews.queue import claims
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.runs.changes import ImportUnderWay
-from reviews.runs.deletion import ExportUnderWay, delete_next_part, request_deletion
+from reviews.runs.changes import ExportUnderWay, ImportUnderWay, delete_next_part, request_deletion
 from reviews.storage.errors import ImportRefused
 from tests.api.conftest import program_of
 from tests.support.commands import Capture, manage

@@ -26,7 +26,7 @@ from reviews.queue.members import configure_members
 from reviews.review import blind_scoring, decisions, drafts, escalations, independent_reviews, undo
 from reviews.rubric.guidelines import write_guideline
 from reviews.rubric.run_settings import fingerprint
-from reviews.runs.deletion import delete_next_part, request_deletion
+from reviews.runs.changes import delete_next_part, request_deletion
 from reviews.search import saved_views
 from reviews.search.filters import Filters
 from reviews.webhooks import signing_secrets

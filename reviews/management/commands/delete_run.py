@@ -6,7 +6,7 @@ from reviews.management.arguments import clean_name, command_errors, find_run
 from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.runs.deletion import delete_next_part, request_deletion
+from reviews.runs.changes import delete_next_part, request_deletion
 
 
 class Command(BaseCommand):

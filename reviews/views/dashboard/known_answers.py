@@ -54,7 +54,7 @@ from reviews.views.tables import (
 _LATEST = 5
 
 
-def reviewers(check: KnownAnswerCheck) -> Table:
+def reviewers_table(check: KnownAnswerCheck) -> Table:
     """Build the table of reviewers. While the check runs, its cells have no links."""
     found = accuracies(compare(check))
     criteria = sorted({name for one in found for name in one.criteria})
@@ -83,7 +83,7 @@ def reviewers(check: KnownAnswerCheck) -> Table:
     return Table("known-answers", "Agreement with the known answers", columns, rows, "No answers yet.")
 
 
-def records(check: KnownAnswerCheck, reviewer: str) -> Table:
+def answers_table(check: KnownAnswerCheck, reviewer: str) -> Table:
     """Build the table of the answers behind the figures, of one reviewer if a username is given."""
     found = [one for one in compare(check) if reviewer in ("", one.given.reviewer.username)]
     columns = text_columns(
@@ -106,7 +106,7 @@ def records(check: KnownAnswerCheck, reviewer: str) -> Table:
     return Table("records", "Answers", columns, rows, "No answers.", folds=True)
 
 
-def checks_of(reviewer: User, reader: User, run: Run | None = None) -> Table:
+def checks_table(reviewer: User, reader: User, run: Run | None = None) -> Table:
     """Build the table of the latest checks that have ended and in which a person answered."""
     ended = visible_checks(reader).filter(ended_at__isnull=False)
     rows = []
@@ -189,7 +189,7 @@ def _state(request: Request, run: Run) -> dict[str, object]:
         "records": running.answers.count() if running else 0,
         "to_give": to_give,
         "next_url": inbox_navigation.item_url(first) if first else "",
-        "figures": reviewers(running) if running and is_own else None,
+        "figures": reviewers_table(running) if running and is_own else None,
         "checks": visible_checks(request.user).filter(run=run, ended_at__isnull=False),
         "obstacle": obstacle,
         "available": available,
@@ -204,8 +204,8 @@ def known_answer_check(request: Request, pk: int) -> HttpResponse:
     context = {
         "run": shown.run,
         "check": shown,
-        "figures": reviewers(shown),
-        "records": records(shown, reviewer) if shown.ended_at else None,
+        "figures": reviewers_table(shown),
+        "records": answers_table(shown, reviewer) if shown.ended_at else None,
         "reviewer": reviewer,
     }
     return render(request, "dashboard/known_answer_check.html", context)

@@ -175,7 +175,7 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "tables": [_linked(name, scope, has_csv=is_lead) for name in _REVIEWER_TABLES],
         "known_answers": None
         if is_own or not is_lead
-        else known_answers.checks_of(reviewer, request.user, scope.selection.run),
+        else known_answers.checks_table(reviewer, request.user, scope.selection.run),
         "most_drawn": spot_checks.MOST_DRAWN,
     }
     return render(request, "dashboard/person.html", context)

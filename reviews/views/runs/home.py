@@ -56,7 +56,7 @@ class Landing(NamedTuple):
     most: int = own_work.MAX_COUNTED
 
 
-def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
+def load_landing(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     """Load the reader's own work in the runs that `progress` has."""
     reader = request.user
     runs = [*progress]
@@ -116,7 +116,7 @@ def runs(request: Request) -> HttpResponse:
     is_start = not shown.is_filtered and context["page"].number == 1
     current = progress.all_progress(visible.filter(archived_at=None)) if is_start else []
     context |= {
-        "landing": load(request, dict(current)) if current else None,
+        "landing": load_landing(request, dict(current)) if current else None,
         "has_runs": bool(context["rows"]) or visible.exists(),
         "may_import": can(request.user, "import_file"),
     }

@@ -24,7 +24,7 @@ from reviews.imports import jobs as import_jobs
 from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
 from reviews.review import undo
-from reviews.runs import deletion
+from reviews.runs import changes
 from reviews.webhooks import deliveries
 from tests.support.factories import PASSWORD, EvaluationFactory
 from tests.support.lines import export_data, file_of, import_data, line
@@ -67,8 +67,8 @@ class TestWebRole:
         assert b'"Completed"' in export_data()
         assert AuditSeal.objects.count() == AuditEvent.objects.count() > 5
         assert list(log.verify(ChainVerifier())) == []
-        deletion.request_deletion(run_id=run.pk, actor=max, confirmation=run.name)
-        while deletion.delete_next_part():
+        changes.request_deletion(run_id=run.pk, actor=max, confirmation=run.name)
+        while changes.delete_next_part():
             pass
         assert not Run.objects.exists()
 

@@ -16,7 +16,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import AuditEvent, Escalation, Evaluation, GoldRating, GoldSet, Rating, Run, User
 from reviews.records.status import NOT_REQUIRED
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.runs.deletion import delete_next_part, request_deletion
+from reviews.runs.changes import delete_next_part, request_deletion
 from tests.support.contexts import bring, task
 from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, RATED, judged, rate
