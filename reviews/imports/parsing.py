@@ -15,12 +15,7 @@ from typing import NamedTuple
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits, LineError
-from reviews.search.index_entries import (
-    EncodedEntries,
-    NeedsStoredRecord,
-    encode_entry,
-    join_entries,
-)
+from reviews.search.index_entries import EncodedEntries, NeedsStoredRecord, encode_entry, join_entries
 from reviews.search.remembered_facets import facets_by
 from reviews.storage.copy_encoding import EncodedLine, RowKeys, content_hash, encode_line
 
