@@ -1,24 +1,61 @@
 """One row of the review form: a criterion, its score, its justification and its cause."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 from django import forms
 
-from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric
+from reviews.records.rubric import CIRCUMSTANCES, Cause, Circumstance, Criterion, Direction, Rubric
 from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import Repair
 from reviews.records.scores import is_alike
 from reviews.review.entries import CriterionEntry, EarlierScore, same_text, score_input
-from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
 from reviews.review.forms.quick_parts import HiddenInput, shares_fields
 from reviews.review.forms.segments import MAX_LABEL
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice
+
+#: The page shows so many causes at a time, with the digits from 1 as their keys.
+SHOWN_CAUSES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CauseOption:
+    """One radio button of a cause."""
+
+    word: str
+    title: str
+    #: A digit; empty if the cause is not shown.
+    key: str
+    checked: bool
+    #: The comparisons with the judge's score for which the cause is offered; empty for all.
+    directions: tuple[Direction, ...]
+
+
+def cause_options(
+    causes: Sequence[Cause],
+    *,
+    direction: Direction | None,
+    circumstances: Collection[Circumstance],
+    chosen: str,
+) -> list[CauseOption]:
+    """Return the causes for a record with these circumstances, in the order of the rubric.
+
+    The first six that fit the direction have keys. Scores without an order have no direction (None): only
+    causes for all directions fit. The chosen cause is always among the options.
+    """
+    allowed = [one for one in causes if {*circumstances}.issuperset(one.needs) or one.word == chosen]
+    fitting = [one for one in allowed if not one.directions or direction in one.directions]
+    keys = {one.word: str(place) for place, one in enumerate(fitting[:SHOWN_CAUSES], start=1)}
+    return [
+        CauseOption(one.word, one.title, keys.get(one.word, ""), one.word == chosen, one.directions)
+        for one in allowed
+    ]
+
 
 _FOLDED_FROM = 120
 

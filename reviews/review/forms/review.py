@@ -16,7 +16,7 @@ from reviews.records.verification import read_verification
 from reviews.records.wording import counted
 from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
-from reviews.review.forms.fields import has_too_many_rows, row_names
+from reviews.review.forms.fields import Fields, encode_fields, has_too_many_rows, row_names
 from reviews.review.forms.quick_parts import HiddenInput
 from reviews.review.forms.segments import SegmentLayout, segment_layout
 from reviews.review.sheet import load_sheet
@@ -335,3 +335,29 @@ def _attach_errors(rows: Sequence[CriterionForm], errors: Sequence[EntryError]) 
 def _posted_name(name: str) -> str:
     """Return a criterion's name as a one-line field posts it."""
     return name.replace("\r", "").replace("\n", "").strip()
+
+
+class BlindForm(ReviewForm):
+    """The criteria of a record without the judge's scores and texts."""
+
+    is_blind = True
+    judged_verdict = ""
+    source_title = read_title = "Your scores"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `blind_scoring.lock_in` from a valid form."""
+        return {
+            "version": self.cleaned_data["version"],
+            "scores": {name: entry["score"] for name, entry in self.decision["scores"].items()},
+            "fields": self.fields_after_reveal,
+            "active_ms": self.cleaned_data["active_ms"],
+        }
+
+    @property
+    def fields_after_reveal(self) -> Fields:
+        """The fields of the review form once the judge's scores are shown.
+
+        An empty comment becomes that of the decision in the file.
+        """
+        return encode_fields([row.as_fields for row in self.rows], self.comment or self.sheet.comments)

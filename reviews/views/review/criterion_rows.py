@@ -11,8 +11,7 @@ from cognireview.web.markup import format_html, format_html_join
 from reviews.evidence.rendering import markdown, plain
 from reviews.models import User
 from reviews.records.score_extraction import Repair
-from reviews.review.forms.causes import CauseOption
-from reviews.review.forms.criterion import CriterionForm, NumberField, ScoreOption
+from reviews.review.forms.criterion import CauseOption, CriterionForm, NumberField, ScoreOption
 from reviews.review.forms.review import ReviewForm
 from reviews.templatetags.keys import key, shortcut
 from reviews.views.row_parts import NOTHING

@@ -23,9 +23,8 @@ from reviews.models import Evaluation
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict, DraftOutdated, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts, independent_reviews
-from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.fields import draft_fields
-from reviews.review.forms.review import ReviewForm
+from reviews.review.forms.review import BlindForm, ReviewForm
 from reviews.views.review import screen, toasts
 from reviews.views.shortcuts import load_run
 

@@ -29,9 +29,8 @@ from reviews.queue import claims, due_dates, progress
 from reviews.queue.claim_columns import renewal_interval
 from reviews.records.conflicts import Conflict, RecordReimported
 from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews, undo
-from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.escalation import EscalationForm
-from reviews.review.forms.review import ReviewForm
+from reviews.review.forms.review import BlindForm, ReviewForm
 from reviews.review.screen_basis import ScreenBasis, load_screen_basis
 from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing

@@ -3,7 +3,7 @@
 import pytest
 
 from reviews.records.rubric import CIRCUMSTANCES, DEFAULT_CAUSES, Cause, Circumstance, Direction
-from reviews.review.forms.causes import cause_options
+from reviews.review.forms.criterion import cause_options
 
 GENERAL = ["misread the answer", "calculation error", "missed a step", "hallucinated fact"]
 
