@@ -85,17 +85,14 @@ def rubric_problems(rubric: Rubric) -> Iterator[Problem]:
     """Yield the problems in the values of a rubric."""
     yield from _prefixed("scale", rubric.scale.problems())
     yield from _prefixed("verdict", rubric.rule.problems())
-    if rubric.rule.is_mean and any(map(_is_reversed, rubric.scales)):
+    ranges = [scale for scale in rubric.scales if isinstance(scale, RangeScale)]
+    if rubric.rule.is_mean and any(scale.lower_is_better for scale in ranges):
         yield Problem("verdict.rule", "A mean needs scales on which higher numbers are better.")
     names = [criterion.name for criterion in rubric.criteria]
     yield from _problems_of_names("criteria", names, MAX_CRITERIA, MAX_NAME)
     for place, criterion in enumerate(rubric.criteria, start=1):
         yield from _prefixed(f"criteria[{place}]", _problems_of_criterion(criterion))
     yield from _problems_of_names("causes", [cause.word for cause in rubric.causes], MAX_CAUSES, MAX_CAUSE)
-
-
-def _is_reversed(scale: Scale) -> bool:
-    return isinstance(scale, RangeScale) and scale.lower_is_better
 
 
 def _problems_of_criterion(criterion: Criterion) -> Iterator[tuple[str, str]]:

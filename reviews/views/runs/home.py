@@ -90,11 +90,7 @@ def runs_to_review(
     """
     claimed = [one.evaluation.run for one in unfinished if one.is_claimed]
     ordered = dict.fromkeys([*claimed, *([latest] if latest else []), *progress])
-    return [run for run in ordered if run in progress and _has_work(progress[run])]
-
-
-def _has_work(counts: Progress) -> bool:
-    return bool(counts.waiting or counts.claimed)
+    return [run for run in ordered if run in progress and (progress[run].waiting or progress[run].claimed)]
 
 
 def _for_leads(request: Request, progress: Mapping[Run, Progress]) -> list[LeadItem]:
