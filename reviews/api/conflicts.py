@@ -12,9 +12,6 @@ from reviews.api.bodies import Body
 from reviews.api.lookup import Limit, get_run, link_next
 from reviews.history import file_conflicts
 from reviews.history.file_conflicts import ConflictComparison
-from reviews.models import FileConflict
-from reviews.records.conflicts import Conflict
-from reviews.review import decisions
 
 router = Router(tags=["conflicts"])
 _MOST_AT_ONCE = 1_000
@@ -58,21 +55,14 @@ def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -
 
     A conflict whose record has changed since you read it is refused, and the others are resolved.
     """
-    found, refused = get_run(run, request.user), []
-    for one in sent.conflicts:
-        try:
-            decisions.resolve_conflict(
-                run=found,
-                conflict_id=one.id,
-                version=one.version,
-                theirs=sent.keep == "theirs",
-                actor=request.user,
-            )
-        except Conflict as conflict:
-            refused.append({"id": one.id, "reason": conflict.reason})
-        except FileConflict.DoesNotExist:
-            refused.append({"id": one.id, "reason": "The conflict does not exist."})
-    return {"resolved": len(sent.conflicts) - len(refused), "refused": refused}
+    refused = file_conflicts.resolve_all(
+        run=get_run(run, request.user),
+        conflicts=[(one.id, one.version) for one in sent.conflicts],
+        theirs=sent.keep == "theirs",
+        actor=request.user,
+    )
+    listed = [{"id": key, "reason": reason} for key, reason in refused]
+    return {"resolved": len(sent.conflicts) - len(refused), "refused": listed}
 
 
 def _shape(one: ConflictComparison) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Compare decisions in imported files with decisions made here, criterion by criterion."""
+"""Compare decisions in imported files with those made here, criterion by criterion, and resolve conflicts."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,11 +10,13 @@ from django.db.models import QuerySet
 from cognireview.types.files import ConflictingDecision
 from reviews.database.pagination import Page, page_by_key
 from reviews.database.statements import fetch_value, prepared_statements
-from reviews.models import Evaluation, FileConflict, Run
+from reviews.models import Evaluation, FileConflict, Run, User
 from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.records.conflicts import Conflict
 from reviews.records.rubric import Rubric
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
+from reviews.review import decisions
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.facets import judged_criteria
 from reviews.search.verdicts import judge_verdict
@@ -81,6 +83,24 @@ def load_page(run: Run, *, after: str = "", size: int | None = None) -> Page[Con
 def oldest_open(run: Run, *, limit: int) -> list[tuple[int, int]]:
     """Return the keys of the oldest open conflicts, each with the current version of its record."""
     return list(_open(run).order_by("pk").values_list("pk", "evaluation__version")[:limit])
+
+
+def resolve_all(
+    *, run: Run, conflicts: Iterable[tuple[int, int]], theirs: bool, actor: User
+) -> list[tuple[int, str]]:
+    """Resolve conflicts of a run as `decisions.resolve_conflict` does. Return the refused ones with reasons.
+
+    Each conflict has its key and the version of its record that the actor saw.
+    """
+    refused = []
+    for key, version in conflicts:
+        try:
+            decisions.resolve_conflict(run=run, conflict_id=key, version=version, theirs=theirs, actor=actor)
+        except Conflict as conflict:
+            refused.append((key, conflict.reason))
+        except FileConflict.DoesNotExist:
+            refused.append((key, "The conflict does not exist."))
+    return refused
 
 
 def _open(run: Run) -> QuerySet[FileConflict]:

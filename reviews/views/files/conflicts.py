@@ -1,7 +1,7 @@
 """Let a lead resolve a run's conflicts: use the imported decision or keep the one made here."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
@@ -14,8 +14,6 @@ from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.inbox.kinds import place_of
 from reviews.models import FileConflict, Run
-from reviews.records.conflicts import Conflict
-from reviews.review import decisions
 from reviews.views import inbox_navigation
 from reviews.views.shortcuts import load_run, page_links
 
@@ -54,11 +52,12 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
         raise BadRequest
     if not keys:
         messages.error(request, "Select at least one conflict.")
-    resolved, refused = _resolve(request, run, keys, theirs=keep == FileConflict.Outcome.THEIRS)
-    if resolved:
+    theirs = keep == FileConflict.Outcome.THEIRS
+    refused = file_conflicts.resolve_all(run=run, conflicts=keys, theirs=theirs, actor=request.user)
+    if resolved := len(keys) - len(refused):
         messages.success(request, f"{resolved:,} resolved: {FileConflict.Outcome(keep).label}.")
-    for reason in dict.fromkeys(refused):
-        messages.error(request, f"{refused.count(reason):,} not resolved. {reason}")
+    for reason, number in Counter(reason for _, reason in refused).items():
+        messages.error(request, f"{number:,} not resolved. {reason}")
     place = place_of(request)
     if place and not file_conflicts.count_open(run):
         return inbox_navigation.go_on(request, place)
@@ -80,22 +79,3 @@ def _key(text: str) -> tuple[int, int]:
     if not found:
         raise BadRequest
     return int(found[1]), int(found[2])
-
-
-def _resolve(
-    request: Request, run: Run, keys: Iterable[tuple[int, int]], *, theirs: bool
-) -> tuple[int, list[str]]:
-    """Resolve conflicts. Return how many were resolved, and the reason for each of the others."""
-    resolved, refused = 0, []
-    for key, version in keys:
-        try:
-            decisions.resolve_conflict(
-                run=run, conflict_id=key, version=version, theirs=theirs, actor=request.user
-            )
-        except Conflict as conflict:
-            refused.append(conflict.reason)
-        except FileConflict.DoesNotExist:
-            refused.append("The conflict does not exist.")
-        else:
-            resolved += 1
-    return resolved, refused
