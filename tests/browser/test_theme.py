@@ -23,3 +23,13 @@ def test_chosen_theme_applies_at_first_paint(page: Page, live_server: LiveServer
         page.goto(f"{live_server.url}/preferences/")
         background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert background == colour, theme
+
+
+def test_arrow_of_a_menu_is_a_triangle_in_forced_colours(
+    page: Page, live_server: LiveServer, ana: User
+) -> None:
+    start_session(page, live_server.url, ana)
+    page.emulate_media(forced_colors="active")
+    page.goto(f"{live_server.url}/preferences/")
+    side = "getComputedStyle(document.querySelector('.arrow')).borderLeftColor"
+    assert page.evaluate(side) == "rgba(0, 0, 0, 0)"
