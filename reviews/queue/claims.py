@@ -15,7 +15,7 @@ from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
 from reviews.database.statements import CompiledQuery, execute, parameter
 from reviews.days import today
-from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
+from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Review, Run, Skip, User
 from reviews.queue import allocation
 from reviews.queue.claim_columns import (
     NO_CLAIM,
@@ -272,9 +272,7 @@ def check_available(evaluation: Evaluation, reviewer: User, *, waiting: Sequence
     if review and not evaluation.in_queue:
         if review.reviewer == reviewer:
             raise RecordUnavailable("You already submitted this in another tab.")
-        raise RecordUnavailable(
-            f"{review.reviewer.name} submitted this at {format_time(review.submitted_at)}."
-        )
+        raise RecordUnavailable(late_reason(review))
     if not evaluation.in_queue:
         raise RecordUnavailable(
             f"This record is not in the queue: its status is {evaluation.human_review_status}."
@@ -284,6 +282,11 @@ def check_available(evaluation: Evaluation, reviewer: User, *, waiting: Sequence
     if not evaluation.is_escalated:
         _check_independent(evaluation, reviewer, waiting)
     check_unclaimed(evaluation, reviewer)
+
+
+def late_reason(review: Review) -> str:
+    """Say that somebody else has decided the record."""
+    return f"{review.reviewer.name} submitted this at {format_time(review.submitted_at)}."
 
 
 def _check_independent(evaluation: Evaluation, reviewer: User, waiting: Sequence[int] | None) -> None:

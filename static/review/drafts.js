@@ -16,12 +16,14 @@ const RETRY_MS = [1000, 2000, 4000, 8000, 15000, 30000];
 const FIELD = /^(comments|criteria-\d+-)/;
 const fieldsOf = (form) => [...new FormData(form)].filter(([name]) => FIELD.test(name));
 
+const keyOf = (screen) => `draft:${screen.dataset.record.split(":").slice(0, 2).join(":")}`;
+
 /** The draft of one form, for the lifetime of the form. */
 class Draft {
   constructor(form) {
     this.form = form;
     this.url = form.dataset.draft;
-    this.key = `draft:${one("#screen").dataset.record.split(":").slice(0, 2).join(":")}`;
+    this.key = keyOf(one("#screen"));
     this.revision = Number(form.dataset.revision);
     this.isSaved = true;
     this.isCopied = true;
@@ -266,12 +268,18 @@ function open() {
   before?.save();
   const shown = form();
   draft = shown && (known.get(shown) || new Draft(shown));
-  if (!draft) return;
+  if (!draft) return offerKept();
   // A form that came back with errors does not know the drafts that were saved in the meantime.
   if (before?.url === draft.url) draft.revision = Math.max(draft.revision, before.revision);
   if (known.has(shown)) draft.resume();
   else draft.restore();
   known.set(shown, draft);
+}
+
+/** Offer the copy of a draft where somebody else has decided the record, so that it has no form. */
+function offerKept() {
+  const copy = one("#kept") && JSON.parse(localStorage.getItem(keyOf(one("#screen"))) || "null");
+  if (copy && !(copy.until < Date.now())) one("#kept").hidden = false;
 }
 
 screenEvents.addEventListener("shown", open);
@@ -284,7 +292,9 @@ window.addEventListener("online", () => {
   draft?.save();
 });
 document.addEventListener("click", (event) => {
-  if (event.target.closest("#discard")) draft?.stop();
+  const other = event.target.closest("form[data-discards]");
+  if (other && draft) known.set(other, draft);
+  if (other || event.target.closest("#discard")) draft?.stop();
 });
 document.addEventListener("htmx:confirm", (event) => {
   // The server takes the entries before a request that leaves their record or discards them.
@@ -294,10 +304,14 @@ document.addEventListener("htmx:confirm", (event) => {
   event.preventDefault();
   draft.flush().then(() => event.detail.issueRequest(true));
 });
-document.addEventListener("htmx:afterRequest", (event) => {
-  const discarded = known.get(event.detail.elt);
-  if (event.detail.successful) discarded?.end();
-  else discarded?.resume();
+/** The draft that a request of its form, or of a button of its form, submits or discards. */
+const draftOf = ({ elt }) => known.get(elt.form ?? elt);
+// Before the next screen, which looks for a copy of its draft.
+document.addEventListener("htmx:beforeSwap", ({ detail: { requestConfig, xhr } }) => {
+  if (xhr.status < 300) draftOf(requestConfig)?.end();
+});
+document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
+  if (!successful) draftOf(requestConfig)?.resume();
 });
 window.addEventListener("pagehide", () => {
   if (!draft || draft.isStopped) return;

@@ -7,12 +7,14 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Draft, Evaluation, Review, Skip, User
 from reviews.queue import claims
 from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
 from tests.support.factories import PASSWORD
 from tests.support.waiting import eventually
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -156,6 +158,44 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     expect(alert).to_have_count(1)
     press(screen, "Escape", "z")
     heading(screen, "b-model")
+
+
+def test_draft_of_a_record_that_somebody_else_has_decided_is_found_again(
+    screen: Page, live_server: LiveServer, ana: User, bo: User
+) -> None:
+    first = record("a-model")
+    page = f"{live_server.url}/evaluations/{first.pk}/"
+    settle(screen)
+    comment(screen, "Saved.")
+    draft_is(screen, "saved")
+    claims.release(evaluation_id=first.pk, actor=ana)
+    decide(record("a-model"), bo)
+    screen.keyboard.type(" Refused.")
+    draft_is(screen, "failing")
+    screen.goto(page)
+    screen.get_by_role("link", name="Open draft").click()
+    expect(screen.get_by_label("Comment")).to_have_value("Saved. Refused.")
+    screen.get_by_text("More", exact=True).first.click()
+    settle(screen)
+    screen.get_by_role("button", name="Discard draft").click()
+    expect(screen.locator("#review-form")).to_have_count(0)
+    expect(screen.locator("#kept")).to_be_hidden()
+    assert not Draft.objects.exists()
+    # Without a draft on the server, the copy in this browser is found.
+    screen.goto(f"{page}?draft=open")
+    settle(screen)
+    comment(screen, "Only here.")
+    draft_is(screen, "failing")
+    screen.goto(page)
+    screen.get_by_role("link", name="Open draft").click()
+    expect(screen.get_by_label("Comment")).to_have_value("Only here.")
+    settle(screen)
+    screen.get_by_role("button", name="Submit as independent review").click()
+    heading(screen, "b-model")
+    assert Review.objects.get(reviewer=ana).comments == "Only here."
+    screen.goto(page)
+    heading(screen, "a-model")
+    expect(screen.locator("#kept")).to_be_hidden()
 
 
 @pytest.mark.exhaustive

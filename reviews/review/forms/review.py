@@ -83,6 +83,7 @@ class ReviewForm(forms.Form):
         self.file_decision = self.sheet.file_decision
         self.shows_errors = data is not None and not added
         self.revision = draft.revision if draft else 0
+        self._has_entries = data is not None or draft is not None
         proposed = {proposal.criterion for proposal in self.proposals}
         earlier = [name for name in self.sheet.earlier if name not in proposed]
         self._only_earlier = earlier[: MAX_CRITERIA - len(proposed)]
@@ -238,7 +239,7 @@ class ReviewForm(forms.Form):
     @property
     def _decision_title(self) -> str:
         current = "The current decision" if self.evaluation.is_decided else "The decision so far"
-        return "Your entries" if self.shows_errors else current
+        return "Your entries" if self._has_entries else current
 
     @property
     def _judge_title(self) -> str:

@@ -17,22 +17,41 @@ from reviews.evidence import record as evidence_record
 from reviews.evidence import rendering
 from reviews.http.request import Request
 from reviews.http.streaming import download
-from reviews.models import SourceChunk
+from reviews.models import Evaluation, Review, SourceChunk
 from reviews.queue import claims
 from reviews.records.conflicts import RecordUnavailable
-from reviews.review import blind_scoring
+from reviews.review import blind_scoring, drafts
+from reviews.review.forms.review import ReviewForm
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import listing
 from reviews.storage import line_reader
 from reviews.views.review import screen, toasts
+from reviews.views.review.permitted_actions import permitted_actions
 
 
 @require_safe
 @prepared_statements()
 def evaluation(request: Request, pk: int) -> HttpResponse:
-    """Show a record: with the form if the reviewer has claimed it, otherwise read-only."""
-    return screen.record_screen(request, screen.load(request, pk))
+    """Show a record: with the form if the reviewer has claimed it, otherwise read-only.
+
+    With `draft`, a record that somebody else has decided has the form with the reviewer's draft.
+    """
+    record = screen.load(request, pk)
+    decided = record.review
+    if "draft" in request.GET and decided and permitted_actions(request, record)["can_add_review"]:
+        return _late_draft(request, record, decided)
+    return screen.record_screen(request, record)
+
+
+def _late_draft(request: Request, record: Evaluation, review: Review) -> HttpResponse:
+    """Show the draft of a record that somebody else has decided, to be submitted as an independent review."""
+    form = ReviewForm(
+        record,
+        draft=drafts.find_draft(record, request.user),
+        blind_scores=blind_scoring.find_locked_in(record, request.user),
+    )
+    return screen.record_screen(request, record, form=form, problem=claims.late_reason(review))
 
 
 @require_safe

@@ -1,10 +1,12 @@
 """Independent reviews of records that are decided already, on the review screen."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Escalation, Evaluation, IndependentReview, Run, User
+from reviews.models import Draft, Escalation, Evaluation, IndependentReview, Run, User
 from reviews.review import decisions, independent_reviews
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.independent_pages import DEEP, SCORES
@@ -47,6 +49,25 @@ class TestLateReview:
         response = as_bo.post(url("draft", decided), draft, headers=HTMX)
         assert response.status_code == 409
         assert "Submit as independent review" in text(response)
+
+    def test_draft_of_a_decided_record_is_offered_and_opened(
+        self, as_bo: Client, decided: Evaluation, bo: User
+    ) -> None:
+        Draft.objects.create(evaluation=decided, reviewer=bo, fields=[["comments", "Half done."]])
+        place = f"{url('evaluation', decided)}?draft=open"
+        assert f'href="{place}' in text(as_bo.get(url("evaluation", decided)))
+        opened = as_bo.get(place)
+        assert "Submit as independent review" in text(opened)
+        assert "Your entries" in text(opened)
+        assert filled_in(opened)["comments"] == "Half done."
+        as_bo.post(url("draft", decided), {"action": "discard"})
+        page = text(as_bo.get(url("evaluation", decided)))
+        assert re.search(r'id="kept" hidden', page)
+
+    def test_own_decision_has_no_late_draft(self, as_ana: Client, decided: Evaluation) -> None:
+        page = text(as_ana.get(f"{url('evaluation', decided)}?draft=open"))
+        assert 'id="kept"' not in page
+        assert 'id="review-form"' not in page
 
     def test_differing_late_review_goes_to_a_lead(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
