@@ -6,19 +6,8 @@ from itertools import chain
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import (
-    Aggregate,
-    BinaryField,
-    BooleanField,
-    Exists,
-    F,
-    Func,
-    OuterRef,
-    Q,
-    QuerySet,
-)
+from django.db.models import Aggregate, BinaryField, Exists, OuterRef, Q, QuerySet
 
 from cognireview.types.estimates import Part
 from cognireview.types.report_parts import Bounds, Funnel
@@ -66,13 +55,6 @@ _SCORED = """
       AND (%(records)s::bigint[] IS NULL OR evaluation_id = ANY(%(records)s))
     GROUP BY is_flagged
 """
-
-
-class _IsOneOf(Func):
-    """Whether a key is in an array: a lookup of each, where a join would read all hidden records again."""
-
-    template, arg_joiner = "(%(expressions)s))", " = ANY("
-    output_field = BooleanField()
 
 
 class _PackedKeys(Aggregate):
@@ -261,8 +243,9 @@ def _missing(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
         cell__is_blind=True,
         cell__stratum__run=scope.run,
     )
-    is_rated = _IsOneOf(F("pk"), ArraySubquery(undecided.values("evaluation")))
-    hidden = [scope.records().filter(~Q(is_rated), condition) for condition in hidden_from_all(scope.run)]
+    # PostgreSQL looks each record up in a hash table of the rated ones.
+    unrated = scope.records().exclude(pk__in=undecided.values("evaluation"))
+    hidden = [unrated.filter(condition) for condition in hidden_from_all(scope.run)]
     by_flag = (
         records.filter(is_given)
         .order_by()

@@ -4,9 +4,12 @@ from dataclasses import astuple
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from reviews.database.statements import fetch_all
 from reviews.judge import accuracy, funnel
 from reviews.judge.funnel import ListedState
 from reviews.judge.scope import JudgeScope
@@ -190,3 +193,14 @@ def test_run_without_blind_share_has_an_empty_funnel(run: Run) -> None:
     records(run, 3)
     assert found(run).sentences == ["No record is to be scored blind."]
     assert encode(report_parts.Funnel, found(run))["bounds"] is None
+
+
+def test_records_to_score_are_looked_up_among_the_rated_ones_by_hash(run: Run, ana: User) -> None:
+    """To compare each of them with each rated one takes longer than everything else."""
+    lock_in(records(run, 3)[0], ana, "No")
+    with CaptureQueriesContext(connection) as sent:
+        assert found(run).missing == 2
+    statements = [one["sql"] for one in sent if "string_agg" in one["sql"] and '"final"' in one["sql"]]
+    assert len(statements) == 2
+    for statement in statements:
+        assert "NOT (ANY (id = (hashed SubPlan" in str(fetch_all(f"EXPLAIN {statement}"))
