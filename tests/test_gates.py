@@ -8,8 +8,10 @@ import pytest
 from django.template import Context, Template
 from hypothesis import settings as examples
 
+from cognireview.environment import BASE_DIR
 from reviews.accounts import people
 from reviews.models import AuditEvent
+from tests.support.browser_plugin import may_select_browser_tests
 from tests.support.factories import PASSWORD
 
 
@@ -29,14 +31,29 @@ def test_random_examples_follow_a_profile() -> None:
 
 
 @pytest.mark.slow
-def test_file_without_random_examples_starts_without_hypothesis() -> None:
+def test_file_without_random_examples_and_browser_starts_without_hypothesis_and_playwright() -> None:
     program = """if True:
         import sys, pytest
         pytest.main(["--collect-only", "-q", "tests/test_days.py"])
-        print("hypothesis" in sys.modules)
+        print(sys.modules.keys() & {"hypothesis", "playwright"})
     """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "False"
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize(
+    ("given", "may"),
+    [
+        ([], True),
+        (["tests"], True),
+        (["tests/queue", "tests/browser"], True),
+        (["tests/browser/test_theme.py::test_chosen_theme_applies_at_first_paint"], True),
+        (["tests/test_days.py", "tests/queue"], False),
+    ],
+)
+def test_playwright_is_loaded_if_browser_tests_may_be_selected(given: list[str], may: bool) -> None:
+    names = [str(BASE_DIR / name) for name in given]
+    assert may_select_browser_tests(names) is may
 
 
 @pytest.mark.django_db(transaction=True)
