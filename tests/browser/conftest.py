@@ -15,9 +15,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSi
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
+from reviews.search import indexing
 from tests.browser.screen import SCORES
 from tests.support import sessions
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.waiting import PATIENCE
 
 # Playwright waits for 5 seconds, which a busy machine exceeds.
@@ -213,6 +215,17 @@ def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page
     client = start_session(page, live_server.url, ana)
     page.goto(live_server.url + client.post(reverse("claim-next", args=[algebra.pk]))["Location"])
     page.locator("h1:focus").wait_for()
+    return page
+
+
+@pytest.fixture
+def listed(page: Page, live_server: LiveServer, lea: User) -> Page:
+    """Lea's list of a run with two records of o1 and one of gpt-4o."""
+    models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
+    lines = (line(name, task_id=name, model_id=model) for name, model in models.items())
+    indexing.index_import(import_data(file_of(*lines)))
+    start_session(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/runs/{Run.objects.get().pk}/")
     return page
 
 
