@@ -3,18 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 from django.conf import LazySettings
-from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -34,33 +31,15 @@ from reviews.models import (
     User,
     WebhookDelivery,
 )
-from reviews.storage import progress_connection, source_files
 from reviews.webhooks import deliveries
 from tests.support import receiver
 from tests.support.factories import EvaluationFactory
+from tests.support.jobs import blocks, upload, work
 from tests.support.lines import file_of, import_data, line
-from tests.support.threads import together
 from tests.support.waiting import eventually
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Import:
-    return imports_job.enqueue_import(
-        run_name="run", file_name="run.jsonl", blocks=blocks, strict=strict, actor=admin
-    )
-
-
-def blocks(lines: int) -> Iterator[bytes]:
-    """Return a file of so many records, with more than a chunk per thousand."""
-    for number in range(lines):
-        yield line(f"eval_{number}") + b"\n"
-
-
-def work() -> None:
-    """Run a worker until all jobs are done."""
-    call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
 def retry_and_work() -> None:
@@ -170,100 +149,6 @@ def give_jobs_to_a_dead_worker() -> None:
         "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
     ) or [0]
     execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])
-
-
-class TestCancelling:
-    @pytest.mark.slow
-    def test_cancelled_queued_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
-        waiting = upload(max, [line("eval_1")])
-        imports_job.cancel_import(import_id=waiting.pk, actor=max)
-        work()
-        waiting.refresh_from_db()
-        assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
-        assert waiting.finished_at
-
-    @pytest.mark.slow
-    def test_cancelled_running_import_leaves_the_stored_file_only(
-        self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        running = upload(max, blocks(2_000))
-        monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
-        when_reported(monkeypatch, lambda: imports_job.cancel_import(import_id=running.pk, actor=lea))
-        work()
-        running.refresh_from_db()
-        assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
-        assert not Evaluation.objects.exists()
-        assert not running.exceptions.exists()
-        assert b"".join(chunk.data for chunk in source_files.stored_chunks(running)) == b"".join(
-            blocks(2_000)
-        )
-        events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
-        assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
-
-    @pytest.mark.slow
-    def test_cancelling_a_finished_import_changes_nothing(self, max: User) -> None:
-        done = upload(max, [line("eval_1")])
-        work()
-        before = AuditEvent.objects.count()
-        imports_job.cancel_import(import_id=done.pk, actor=max)
-        done.refresh_from_db()
-        assert (done.state, AuditEvent.objects.count()) == (Import.State.DONE, before)
-
-
-class TestProgress:
-    @pytest.mark.slow
-    def test_progress_is_visible_before_the_import_commits(
-        self, max: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        running = upload(max, blocks(2_000))
-        seen: list[tuple[str, int, int]] = []
-        monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
-
-        def look() -> None:
-            now = Import.objects.select_related("progress").get(pk=running.pk)
-            seen.append((now.state, now.progress.bytes_done, now.progress.counts["new"]))
-            assert Evaluation.objects.count() == 0
-
-        when_reported(monkeypatch, look)
-        work()
-        states, sizes, counts = zip(*seen, strict=True)
-        assert set(states) == {Import.State.RUNNING}
-        assert sizes == tuple(sorted(sizes))
-        assert (sizes[-1], counts[-1]) == (sum(map(len, blocks(2_000))), 2_000)
-
-    @pytest.mark.slow
-    def test_progress_starts_again_with_each_attempt(self, max: User) -> None:
-        waiting = upload(max, [line("eval_1")])
-        ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())
-        with imports_job.progress_reports(waiting.pk):
-            progress = ImportProgress.objects.get()
-            assert (progress.bytes_done, progress.seconds, progress.lines_per_second) == (0, 0, None)
-        work()
-
-    def test_progress_shows_speed_and_remaining_time(self) -> None:
-        begin = timezone.now()
-        progress = ImportProgress(
-            size=4_000,
-            bytes_done=1_000,
-            counts={"lines": 50},
-            started_at=begin,
-            reported_at=begin + timedelta(seconds=10),
-        )
-        assert (progress.lines_per_second, progress.seconds_left) == (5, 30)
-
-
-def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-    """Call a function on another connection after each report of a job."""
-    import_upload = imports_job.import_upload
-
-    def watched(*, import_id: int, progress: importer.Progress) -> None:
-        def report(bytes_done: int, counts: dict[str, int]) -> None:
-            progress(bytes_done, counts)
-            together(action)
-
-        import_upload(import_id=import_id, progress=report)
-
-    monkeypatch.setattr(imports_job, "import_upload", watched)
 
 
 @pytest.mark.slow

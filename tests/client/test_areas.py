@@ -10,9 +10,9 @@ from pytest_django.live_server_helper import LiveServer
 from cognireview.client import Client, Conflict, Forbidden, NotFound
 from cognireview.types.people import Invitee
 from reviews.models import StratumCount, User
-from tests.support.connected_clients import work
 from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, rated_records
+from tests.support.jobs import work
 from tests.support.population import stratum
 from tests.support.rubrics import rubric_data
 

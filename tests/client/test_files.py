@@ -11,7 +11,7 @@ from cognireview.client import AsyncClient, Client, ExportFailed, ImportFailed
 from cognireview.client.received_file import Download
 from reviews.accounts import api_tokens
 from reviews.models import Export, Import, User
-from tests.support.connected_clients import work
+from tests.support.jobs import work
 from tests.support.lines import file_of, line
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

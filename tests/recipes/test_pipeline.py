@@ -3,62 +3,22 @@
 import gzip
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from pytest_django.live_server_helper import LiveServer
 
 from cognireview.environment import BASE_DIR
-from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
-from tests.support.commands import Capture, manage
-from tests.support.lines import export_data, file_of, import_data, line
+from tests.recipes.conftest import RECIPES, Recipe, needs_shell_tools
+from tests.support.lines import export_data, file_of, line
 from tests.support.population import rated, stratum
 from tests.support.programs import finish
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-RECIPES = BASE_DIR / "docs" / "recipes"
-HAS_SHELL_TOOLS = bool((shutil.which("curl") and shutil.which("jq")) or os.environ.get("CI"))
-needs_shell_tools = pytest.mark.skipif(
-    not HAS_SHELL_TOOLS, reason="no curl or no jq on this machine (Debian: apt-get install curl jq)"
-)
-LANGUAGES = [
-    pytest.param("client", id="client"),
-    pytest.param("shell", id="shell", marks=needs_shell_tools),
-]
-CLIENT = (sys.executable, "-m", "cognireview.client")
-COMMANDS = {"push_run": (*CLIENT, "push"), "judge_gate": (*CLIENT, "gate")}
-RUN = "every night"
-ACCURACY = "flagged accuracy"
-Recipe = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
-    """Environment variables with the address of the site and a token of an admin."""
-    token = api_tokens.create(person=max, scopes=["import", "read"], actor=None).text
-    return {"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token}
-
-
-@pytest.fixture(params=LANGUAGES)
-def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Recipe:
-    """Run a recipe, or the command of the client that does the same, while a worker runs its jobs."""
-
-    def run(
-        name: str, *arguments: object, is_worked: bool = True, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
-        command = [*COMMANDS[name]] if request.param == "client" else ["sh", RECIPES / f"{name}.sh"]
-        return finish([*command, *arguments], surroundings | variables, is_worked=is_worked)
-
-    return run
 
 
 class TestPush:
@@ -108,60 +68,6 @@ class TestPush:
         done = recipe("push_run", tmp_path / "a.jsonl", "run", COGNIREVIEW_TOKEN="cr_none")
         assert (done.returncode, done.stdout) == (2, "")
         assert "token" in done.stderr
-
-
-class TestGate:
-    @pytest.fixture(autouse=True)
-    def _run(self, ana: User) -> None:
-        """Create 80 blind ratings, 76 of which equal the judge's verdict."""
-        flagged = stratum(import_data(file_of(line()), run=RUN).target_run, {"Pass": 200})
-        rated(flagged, ana, "Pass", "Pass", 76)
-        rated(flagged, ana, "Pass", "Fail", 4)
-
-    @pytest.mark.parametrize(
-        ("required", "says"),
-        [
-            (f"{ACCURACY} >= 0.999", (1, "shown worse")),
-            pytest.param(f"{ACCURACY} >= 0.8", (0, "met"), marks=pytest.mark.exhaustive),
-            pytest.param(f"{ACCURACY} >= 0.9", (2, "not shown yet"), marks=pytest.mark.exhaustive),
-            pytest.param("flagged kappa >= 0.2", (2, "not shown yet"), marks=pytest.mark.exhaustive),
-        ],
-    )
-    def test_gate_prints_and_ends_as_the_command_does(
-        self,
-        required: str,
-        says: tuple[int, str],
-        recipe: Recipe,
-        capfdbinary: Capture,
-    ) -> None:
-        done = recipe("judge_gate", RUN, required)
-        command = manage(capfdbinary, "judge_report", RUN, "--require", required)
-        assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
-        assert (done.returncode, done.stdout.partition(":")[0]) == says
-
-    @pytest.mark.exhaustive
-    def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:
-        for arguments, variables, sentence in (
-            ((RUN, "blind kappa >= 0.6"), {}, "names an unknown metric"),
-            (("none", f"{ACCURACY} >= 0.8"), {}, "There is no run with this name"),
-            ((RUN, f"{ACCURACY} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
-            ((RUN, f"{ACCURACY} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
-            ((RUN,), {}, ""),
-        ):
-            done = recipe("judge_gate", *arguments, **variables)
-            assert (done.returncode, done.stdout) == (2, "")
-            assert done.stderr != ""
-            assert sentence in done.stderr
-
-    def test_gate_prints_the_result_of_each_requirement(self, surroundings: dict[str, str]) -> None:
-        several = [f"{ACCURACY} >= 0.8", f"{ACCURACY} >= 0.999", "miss_rate <= 0.1"]
-        done = finish([*CLIENT, "gate", RUN, *several], surroundings)
-        assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
-            "met",
-            "shown worse",
-            "not shown yet",
-        ]
-        assert done.returncode == 1
 
 
 @needs_shell_tools

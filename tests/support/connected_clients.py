@@ -1,6 +1,5 @@
 """Clients that are connected to the site."""
 
-from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client, Retries
@@ -15,8 +14,3 @@ ClientRun = RunOf[Blocking]
 def connect(person: User, live_server: LiveServer, *scopes: str) -> Client:
     token = api_tokens.create(person=person, scopes=scopes or [*api_tokens.SCOPES], actor=None).text
     return Client(live_server.url, token, retries=Retries(times=0))
-
-
-def work() -> None:
-    """Run the waiting jobs."""
-    call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)

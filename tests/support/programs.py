@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from django.core.management import call_command
-
 from reviews.models import Export, Import
+from tests.support.jobs import work
 from tests.support.waiting import PATIENCE
 
 
@@ -29,7 +28,7 @@ def finish(
     try:
         while process.poll() is None and time.monotonic() < end:
             if is_worked and _is_work_waiting():
-                call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
+                work()
             time.sleep(0.02)
     finally:
         process.kill()

@@ -25,9 +25,9 @@ from reviews.database.statements import execute
 from reviews.imports import bulk_insert, importer, jobs
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
 from tests.api.conftest import program_of
+from tests.support.jobs import work
 from tests.support.lines import file_of, line
 from tests.support.pages import HTMX, text
-from tests.test_tasks import work
 from tests.views.files.test_uploads import TUS, make, send
 
 FILE = file_of(line("e-1"), line("e-2"))

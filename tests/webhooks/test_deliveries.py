@@ -1,4 +1,4 @@
-"""Deliveries of webhooks: signatures, retries, secrets and jobs."""
+"""Deliveries of webhooks: signatures, retries and secrets."""
 
 import json
 import re
@@ -8,30 +8,22 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings, settings
-from django.core.management import call_command
+from django.conf import LazySettings
 from django.utils import timezone
-from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from standardwebhooks import Webhook as StandardWebhook
 from standardwebhooks import WebhookVerificationError
 
 from cognireview.environment import BASE_DIR
-from reviews import tasks
-from reviews.database.statements import execute, fetch_one, fetch_value
 from reviews.models import AuditEvent, User, Webhook, WebhookAttempt, WebhookDelivery, WebhookSecret
 from reviews.records.conflicts import Conflict
 from reviews.webhooks import deliveries, sender, signing_secrets
-from reviews.webhooks.deliveries import PAUSES, REVIEWED
+from reviews.webhooks.deliveries import PAUSES
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.receiver import Received, Receiver
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-
-
-def broken_off(*_: object, **__: object) -> None:
-    raise ZeroDivisionError("a bug")
 
 
 class TestWebhook:
@@ -291,106 +283,3 @@ class TestDocumentedSnippet:
         late = time.time() + 3600
         monkeypatch.setattr(time, "time", lambda: late)
         assert not verify()(message.headers, message.body, made.secret)
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-class TestJobs:
-    def work(self) -> None:
-        call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
-
-    def test_webhook_jobs_notify_and_deliver(
-        self, made: deliveries.NewWebhook, there: Receiver, ana: User
-    ) -> None:
-        decide(EvaluationFactory.create(), ana)
-        app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
-        self.work()
-        assert [json.loads(received.body)["type"] for received in there.received] == [REVIEWED]
-        assert WebhookDelivery.objects.get().state == "delivered"
-
-    def test_webhook_jobs_retry_when_due(
-        self, made: deliveries.NewWebhook, there: Receiver, max: User
-    ) -> None:
-        there.statuses = [500, 200]
-        sent = deliveries.send_test(webhook=made.webhook, actor=max)
-        self.work()
-        assert [attempt.status for attempt in sent.attempts.all()] == [500]
-        self.work()
-        assert len(there.received) == 1
-        execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
-        self.work()
-        sent.refresh_from_db()
-        assert (sent.state, len(there.received)) == ("delivered", 2)
-
-    def test_message_that_waits_for_its_next_attempt_delays_no_other(
-        self, made: deliveries.NewWebhook, there: Receiver, max: User
-    ) -> None:
-        there.statuses = [500, 200]
-        for _ in range(2):
-            deliveries.send_test(webhook=made.webhook, actor=max)
-        self.work()
-        states = WebhookDelivery.objects.order_by("pk").values_list("state", flat=True)
-        assert list(states) == ["waiting", "delivered"]
-
-    @pytest.mark.parametrize("attempts", ["first", "retried"])
-    def test_slow_receivers_leave_jobs_of_the_worker_to_others(
-        self, attempts: str, made: deliveries.NewWebhook, there: Receiver, max: User
-    ) -> None:
-        others = [deliveries.add_webhook(url=there.url, run=None, actor=max) for _ in range(3)]
-        for one in (made, *others):
-            deliveries.send_test(webhook=one.webhook, actor=max)
-        if attempts == "retried":
-            there.statuses = [500]
-            self.work()
-            execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
-            with pytest.MonkeyPatch.context() as patch:
-                # The worker only lets them take their turns.
-                patch.setattr(deliveries, "attempt_delivery", broken_off)
-                self.work()
-            execute("UPDATE procrastinate_jobs SET scheduled_at = NULL, status = 'todo'")
-        started = [fetch_value("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)") for _ in range(4)]
-        assert len([job for job in started if job]) == deliveries.MOST_AT_ONCE
-        assert settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"] == deliveries.MOST_AT_ONCE + 2
-
-    def test_webhook_jobs_run_after_other_jobs(
-        self, made: deliveries.NewWebhook, there: Receiver, max: User
-    ) -> None:
-        there.statuses = [500]
-        deliveries.send_test(webhook=made.webhook, actor=max)
-        self.work()
-        deliveries.send_test(webhook=made.webhook, actor=max)
-        app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
-        retried, new, other = ProcrastinateJob.objects.filter(status="todo").order_by("pk")
-        assert (retried.priority, new.priority, other.priority) == (-1, -1, 0)
-        assert fetch_value("SELECT id FROM procrastinate_fetch_job_v2(NULL, NULL)") == other.pk
-
-    def test_webhook_job_of_a_dead_worker_is_retried(
-        self, made: deliveries.NewWebhook, there: Receiver, max: User
-    ) -> None:
-        sent = deliveries.send_test(webhook=made.webhook, actor=max)
-        [dead] = fetch_one(
-            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
-            " RETURNING id"
-        ) or [0]
-        execute(
-            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s WHERE task_name = %s",
-            [dead, deliveries.JOB],
-        )
-        app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
-        self.work()
-        sent.refresh_from_db()
-        assert (sent.state, len(there.received)) == ("delivered", 1)
-
-    def test_webhook_job_that_cannot_record_its_result_is_retried(
-        self, made: deliveries.NewWebhook, there: Receiver, max: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        sent = deliveries.send_test(webhook=made.webhook, actor=max)
-        with monkeypatch.context() as broken:
-            broken.setattr(WebhookAttempt.objects, "create", broken_off)
-            self.work()
-        sent.refresh_from_db()
-        assert (sent.state, sent.attempts.count()) == ("waiting", 0)
-        job = ProcrastinateJob.objects.get(task_name=deliveries.JOB)
-        assert (job.status, job.args) == ("todo", {"delivery_id": sent.pk, "attempt": 1})
-        assert job.scheduled_at
-        assert job.scheduled_at > timezone.now()

@@ -19,7 +19,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import agree, decide, fresh
-from tests.webhooks.test_deliveries import broken_off
+from tests.webhooks.test_jobs import broken_off
 
 pytestmark = pytest.mark.django_db
 
