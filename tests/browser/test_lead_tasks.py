@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Locator, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -12,7 +13,8 @@ from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.browser.conftest import open_runs, start_session
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
+from tests.support.inbox_pages import asked
 from tests.support.work import SCORES, decide, evaluations
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,6 +53,29 @@ def test_question_is_answered_in_the_inbox(page: Page, live_server: LiveServer, 
     expect(page.get_by_text("You're all caught up.")).to_be_visible()
     assert Escalation.objects.get().answer == "Because."
     assert clicks.count == int(COUNTED["answer a question"])
+
+
+def test_answer_typed_before_the_session_ended_is_kept_for_its_author(
+    page: Page, live_server: LiveServer, ana: User, lea: User, max: User
+) -> None:
+    asked(RunFactory.create(), ana)
+    answer = page.locator("#inbox-pane textarea")
+
+    def sign_in(person: User) -> None:
+        page.get_by_label("Username").fill(person.username)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(answer).to_be_visible()
+
+    for signed_in, kept in ((lea, "Because."), (max, "")):
+        start_session(page, live_server.url, lea)
+        page.goto(f"{live_server.url}/inbox/")
+        answer.fill("Because.")
+        Session.objects.all().delete()
+        page.get_by_role("button", name="Answer and return to queue").click()
+        sign_in(signed_in)
+        expect(answer).to_have_value(kept)
+    assert Escalation.objects.get().answer == ""
 
 
 @pytest.mark.exhaustive
