@@ -69,6 +69,19 @@ class TestLateReview:
         assert 'id="kept"' not in page
         assert 'id="review-form"' not in page
 
+    def test_second_submit_of_the_same_reviewer_can_be_saved_as_a_new_version(
+        self, as_ana: Client, decided: Evaluation
+    ) -> None:
+        posted = form_of(decided) | {"comments": "From the other tab."}
+        refused = as_ana.post(url("submit", decided), posted, headers=HTMX)
+        assert refused.status_code == 409
+        assert "You already submitted this in another tab." in text(refused)
+        assert "Save as new version" in text(refused)
+        as_ana.post(url("revise", decided), filled_in(refused))
+        review = Evaluation.objects.get().review
+        assert review
+        assert (review.version, review.comments) == (2, "From the other tab.")
+
     def test_differing_late_review_goes_to_a_lead(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
