@@ -7,15 +7,7 @@ from django.urls import URLPattern, path
 
 from reviews.api.problems import PREFIX
 from reviews.api.urls import urls as api
-from reviews.views.accounts import (
-    account,
-    invitations,
-    people,
-    preferences,
-    second_factor,
-    single_sign_on,
-    tokens,
-)
+from reviews.views.accounts import account, invitations, people, preferences, second_factor, tokens
 from reviews.views.audit import pages as audit
 from reviews.views.dashboard import inbox, known_answers, overview, spot_checks
 from reviews.views.dashboard import overview as dashboard_overview
@@ -197,8 +189,8 @@ pages = [
     path("login/", account.login, name="login"),
     path("login/second-factor/", second_factor.authenticate, name="second-factor"),
     path("login/passkey/", second_factor.log_in_by_passkey, name="log-in-by-passkey"),
-    path("login/<slug:provider_id>/begin/", single_sign_on.begin, name="single-sign-on"),
-    path("login/<slug:provider_id>/callback/", single_sign_on.callback, name="single-sign-on-callback"),
+    path("login/<slug:provider_id>/begin/", account.begin_single_sign_on, name="single-sign-on"),
+    path("login/<slug:provider_id>/callback/", account.finish_single_sign_on, name="single-sign-on-callback"),
     path("logout/", account.logout, name="logout"),
     path("account/", account.account, name="account"),
     path("account/session/", account.session, name="session"),

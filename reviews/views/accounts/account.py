@@ -1,7 +1,8 @@
-"""Login, logout, the account page with sessions and password, and the setup link of the first admin."""
+"""Login, also by a provider, logout, the account page with sessions and password, and the setup link."""
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -31,8 +32,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts import api_tokens, people, second_factors, sessions
+from reviews.accounts.adapters import ProviderLoginFailed
 from reviews.accounts.permissions import Denied
 from reviews.audit import events
+from reviews.http.errors import error_page
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
@@ -261,3 +264,27 @@ def create_account(
             messages.success(request, f"Welcome, {user.name}. {greeting}".strip())
             return response
     return render_form(request, template, form, **context)
+
+
+@login_not_required
+@require_POST
+def begin_single_sign_on(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Redirect the browser to the provider."""
+    return _step("begin", request, provider_id)
+
+
+@login_not_required
+@require_safe
+def finish_single_sign_on(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Finish the login: the provider redirects the browser to this address."""
+    return _step("finish", request, provider_id)
+
+
+def _step(name: str, request: HttpRequest, provider_id: str) -> HttpResponse:
+    step = getattr(import_module("reviews.accounts.openid_connect"), name)
+    try:
+        response: HttpResponse = step(request, provider_id)
+    except ProviderLoginFailed:
+        sentence = f"{settings.OIDC_NAME} did not confirm who you are. Go to the login page and try again."
+        return error_page(request, 401, "Login failed", sentence)
+    return response
