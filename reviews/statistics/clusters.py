@@ -143,18 +143,17 @@ def combine_sums(
     """Return shares of one sum over strata in a larger one, with the intervals that follow from the strata.
 
     Each is given by two lists of shares: those whose totals add up to its numerator, and those that add up to
-    the rest of its denominator. It keeps its interval if a stratum is without ratings.
+    the rest of its denominator. Its interval stays if a stratum is without ratings, and never gets narrower.
     """
     parts = _ratios(totals, [share for sides in sums for shares in sides for share in shares])
-    found, end = [], 0
-    for whole, (above, rest) in zip(wholes, sums, strict=True):
+    found, end = [*wholes], 0
+    for place, (whole, (above, rest)) in enumerate(zip(wholes, sums, strict=True)):
         start, end = end, end + len(above) + len(rest)
         rows = parts.rows(start, end)
         if whole.value is not None and rows.stop - rows.start == end - start:
             low, high = _odds_limits(parts, rows, len(above), _correlation(totals, parts, rows))
-            found.append(replace(whole, low=min(whole.value, low), high=max(whole.value, high)))
-        else:
-            found.append(whole)
+            # The linearised limits allow for other numbers of flagged records in further tasks.
+            found[place] = replace(whole, low=min(whole.low or 0, low), high=max(whole.high or 0, high))
     return found
 
 

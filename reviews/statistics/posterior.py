@@ -29,8 +29,6 @@ _SINGLE = 0.99
 _SEED = 17
 # Prior ratings, evenly in all pairs of scores: the least that covers kappa at prevalence .9 (docs/judge.md).
 _PRIOR = 1.5
-# The same in each of several strata (Perks 1947, Journal of the Institute of Actuaries 73:285).
-_PRIOR_OF_STRATUM = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +88,12 @@ def estimate(
     slopes = (above - below) / (2 * _STEP)
     spread = spread_of(whole.totals, whole.gradient(slopes), [whole.columns])
     effective = effective_size(whole.rating(slopes), spread, is_extrapolated=whole.totals.is_extrapolated)
-    parts, prior, alike = [one for one in strata if one.n and one.total], _PRIOR_OF_STRATUM, 1.0
+    parts, alike = [one for one in strata if one.n and one.total], 1.0
     if len(parts) > 1:
         alike = _alike(parts, slopes)
     else:
-        parts, prior = [whole], _PRIOR
+        parts = [whole]
+    prior = _PRIOR / len(parts)
     posteriors = []
     for one in parts:
         certain = one.certain(slopes, is_skewed=is_skewed) / alike

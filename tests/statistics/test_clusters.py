@@ -1,5 +1,6 @@
 """Estimates from clustered ratings equal direct computations, and always have a width."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -212,7 +213,9 @@ class TestSums:
     def test_limits_of_a_share_follow_from_those_of_the_odds_of_two_strata(self) -> None:
         """The equations of MOVER-R, with independent totals in place of means."""
         totals = two_strata([1] * 4 + [0] * 6, [1] * 5 + [0] * 15)
-        [found] = combine_sums([ratio(totals, 0, (0, 2))], totals, [([STRATA[0]], [STRATA[1]])])
+        linearised = ratio(totals, 0, (0, 2))
+        whole = replace(linearised, low=linearised.value, high=linearised.value)
+        [found] = combine_sums([whole], totals, [([STRATA[0]], [STRATA[1]])])
         flagged, sampled = ratios(totals, STRATA)
         (one, low, high), (other, other_low, other_high) = (
             [size * (number or 0) for number in (share.value, share.low, share.high)]
@@ -227,6 +230,11 @@ class TestSums:
         ]
         assert found.value == pytest.approx(80 / (80 + 200))
         assert (found.low, found.high) == pytest.approx([each / (1 + each) for each in odds])
+
+    def test_limits_are_never_narrower_than_the_linearised_ones(self) -> None:
+        totals = two_strata([1] * 4 + [0] * 6, [1] * 5 + [0] * 15)
+        whole = replace(ratio(totals, 0, (0, 2)), low=0.01, high=0.99)
+        assert combine_sums([whole], totals, [([STRATA[0]], [STRATA[1]])]) == [whole]
 
     def test_sample_without_errors_may_have_some_by_chance(self) -> None:
         totals = two_strata([1, 1, 0] * 8, [0] * 5)
