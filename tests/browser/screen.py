@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Route, expect
 
-from reviews.models import Evaluation, Review
+from reviews.models import Escalation, Evaluation, Review, Skip
 
 # In the order in which PostgreSQL stores the names.
 SCORES = {
@@ -96,3 +96,20 @@ def hold_submits(page: Page) -> list[Route]:
 
 def draft_is(page: Page, state: str) -> None:
     page.locator(f"#saved[data-state='{state}']").wait_for(state="attached")
+
+
+def is_untouched(page: Page, model: str) -> None:
+    """Expect the record of this model without entries, and one decision in all."""
+    heading(page, model)
+    expect(page.locator("#criteria .changed")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert Review.objects.count() == 1
+    assert not Skip.objects.exists()
+    assert not Escalation.objects.exists()
+
+
+def guard_for(page: Page, milliseconds: int) -> None:
+    """Make the prefetched record drop input for longer, so that a slow machine is quick enough."""
+    wait_for_prefetch(page, "b-model")
+    spare = page.evaluate_handle("document.querySelector('#prefetched').content.firstElementChild")
+    spare.evaluate("(it, guard) => { it.dataset.guard = guard; }", milliseconds)

@@ -1,21 +1,17 @@
-"""Stray input, meant for the record before or sent twice, decides nothing on the next record."""
-
-from collections.abc import Iterator
+"""Stray keys, meant for the record before or repeated, decide nothing on the next record."""
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Escalation, Review, Skip, User
+from reviews.models import Review, User
 from tests.browser.conftest import start_session
-from tests.browser.screen import heading, press, saved, settle, wait_for_prefetch
+from tests.browser.screen import guard_for, heading, is_untouched, press, saved, settle
 from tests.support.factories import RunFactory
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-_SPARE = "document.querySelector('#prefetched').content.firstElementChild"
 # Presses the keys at intervals of a number of milliseconds.
 _TYPE = """async ([keys, interval]) => {
     for (const key of keys) {
@@ -30,22 +26,6 @@ _TYPE = """async ([keys, interval]) => {
 @pytest.fixture(autouse=True)
 def _short_guard() -> None:
     """Keep the guard of real reviewers."""
-
-
-def is_untouched(page: Page, model: str) -> None:
-    """Expect the record of this model without entries, and one decision in all."""
-    heading(page, model)
-    expect(page.locator("#criteria .changed")).to_have_count(0)
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert Review.objects.count() == 1
-    assert not Skip.objects.exists()
-    assert not Escalation.objects.exists()
-
-
-def guard_for(page: Page, milliseconds: int) -> None:
-    """Make the prefetched record drop input for longer, so that a slow machine is quick enough."""
-    wait_for_prefetch(page, "b-model")
-    page.evaluate(f"{_SPARE}.dataset.guard = {milliseconds}")
 
 
 @pytest.mark.exhaustive
@@ -105,42 +85,6 @@ def test_key_between_swap_and_display_of_a_record_is_dropped(screen: Page) -> No
     expect(screen.locator("#ignored")).to_contain_text("Ignored")
     settle(screen)
     assert not Review.objects.exists()
-
-
-def test_double_click_decides_one_record(screen: Page) -> None:
-    for button, after in (("#submit", "b-model"), ("#skip", "c-model")):
-        wait_for_prefetch(screen, after)
-        settle(screen)
-        screen.locator(button).dblclick()
-        heading(screen, after)
-        settle(screen)
-        expect(screen.locator("#criteria .changed")).to_have_count(0)
-    # The next record is shown before the answer arrives.
-    assert eventually(Skip.objects.exists)
-    assert (Review.objects.count(), Skip.objects.count()) == (1, 1)
-
-
-@pytest.fixture
-def touch(screen: Page) -> Iterator[CDPSession]:
-    """The protocol of the page, which takes touches."""
-    session = screen.context.new_cdp_session(screen)
-    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
-    yield session
-    session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
-    session.detach()
-
-
-def test_double_tap_decides_one_record(screen: Page, touch: CDPSession) -> None:
-    guard_for(screen, 2000)
-    settle(screen)
-    place = screen.locator("#submit").bounding_box()
-    assert place
-    finger = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}
-    for _ in range(2):
-        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [finger]})
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    saved(screen, "a-model")
-    is_untouched(screen, "b-model")
 
 
 def test_page_without_a_record_does_not_speak_of_a_record(
