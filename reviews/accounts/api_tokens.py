@@ -16,7 +16,8 @@ from django.utils import timezone
 from reviews.accounts.encryption import hash_token
 from reviews.accounts.permissions import can, person_statement
 from reviews.audit import events
-from reviews.database.statements import CompiledStatement, prepared_statements
+from reviews.database.compiled_queries import CompiledStatement
+from reviews.database.statements import prepared_statements
 from reviews.models import ApiToken, User
 
 # Scope -> the permission (see `permissions`) that the owner's role needs for it.

@@ -17,7 +17,8 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from reviews.accounts import permissions
-from reviews.database.statements import CompiledStatement, prepared_statements
+from reviews.database.compiled_queries import CompiledStatement
+from reviews.database.statements import prepared_statements
 from reviews.models import User
 
 # Key of the login's time, in seconds since 1970.

@@ -13,8 +13,8 @@ from django.shortcuts import get_object_or_404
 from django.utils.encoding import escape_uri_path
 from ninja import P, QueryEx
 
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.database.pagination import ModelRow, page_by_key
-from reviews.database.statements import CompiledQuery, parameter
 from reviews.models import (
     BulkChange,
     Escalation,

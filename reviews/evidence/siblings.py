@@ -9,7 +9,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
-from reviews.database.statements import CompiledQuery, parameter
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.models import Evaluation, User
 from reviews.records.answers import MAX_CHARS, answer_key
 from reviews.records.rubric import Rubric

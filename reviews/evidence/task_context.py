@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from cognireview.types.records import NamedResponse
-from reviews.database.statements import CompiledQuery, is_any_of, parameter
+from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.models import Evaluation, TaskAnswer, TaskContext
 from reviews.records import responses
 

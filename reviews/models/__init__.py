@@ -30,6 +30,7 @@ from reviews.models.judge import (
     StratumCount,
 )
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
+from reviews.models.notifications import Notification, NotifiedEvents
 from reviews.models.operations import Backup, JobError
 from reviews.models.people import ApiToken, OneTimeLink, RepeatableRequest, User
 from reviews.models.runs import RUN_NAME_LENGTH, Guideline, Import, Run, RunCount
@@ -44,8 +45,6 @@ from reviews.models.source_files import (
 )
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.webhooks import (
-    Notification,
-    NotifiedEvents,
     QueueFilled,
     Webhook,
     WebhookAttempt,

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
-from reviews.database.statements import CompiledQuery, execute, parameter
+from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.statements import execute
 from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Review, Run, Skip, User
 from reviews.queue import allocation

@@ -10,7 +10,8 @@ from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models import Q
 
-from reviews.database.statements import CompiledStatement, fetch_all
+from reviews.database.compiled_queries import CompiledStatement
+from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, Run, User
 from reviews.models.runs import sees_every_run
 from reviews.queue.claim_columns import Claim

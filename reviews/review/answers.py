@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.audit import events
-from reviews.database.statements import fetch_all, prepared_statements, with_constants
+from reviews.database.compiled_queries import with_constants
+from reviews.database.statements import fetch_all, prepared_statements
 from reviews.models import Escalation, User
 from reviews.models.runs import in_visible_runs, sees_every_run
 

@@ -15,15 +15,9 @@ from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
 from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale, number_of
 from reviews.records.schema import Record
 from reviews.records.scores import Score, identity, is_number, is_score, score_of
+from reviews.rubric.found_scales import range_of_scores, scale_of_preferences, scale_of_texts
 from reviews.rubric.proposals import read_own_proposals
-from reviews.rubric.run_rubric import (
-    extend_rubric,
-    extended_rubric,
-    range_of_scores,
-    run_rubric,
-    scale_of_preferences,
-    scale_of_texts,
-)
+from reviews.rubric.run_rubric import extend_rubric, extended_rubric, run_rubric
 
 SAMPLE_SIZE = 200
 # Only the latest imports are sampled. Earlier ones were sampled at their end.

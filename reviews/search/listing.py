@@ -19,8 +19,9 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
 
+from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.database.pagination import split_page
-from reviews.database.statements import CompiledQuery, is_any_of, parameter, prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.models import Evaluation, Run, User
 from reviews.queue import progress
 from reviews.queue.progress import Progress

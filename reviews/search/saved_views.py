@@ -6,7 +6,8 @@ from django.db.models.expressions import Combinable
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
-from reviews.database.statements import CompiledQuery, parameter, prepared_statements
+from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.statements import prepared_statements
 from reviews.models import Run, SavedView, User
 
 MAX_NAME_LENGTH = 100

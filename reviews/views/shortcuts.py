@@ -18,8 +18,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import check
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.database.replica import read_from_replica
-from reviews.database.statements import CompiledQuery, parameter, prepared_statements
+from reviews.database.statements import prepared_statements
 from reviews.days import check_year
 from reviews.http.errors import Gone
 from reviews.http.request import Request

@@ -8,13 +8,8 @@ from django.db.models import F, QuerySet
 from django.db.transaction import TransactionManagementError
 from django.utils import timezone
 
-from reviews.database.statements import (
-    CompiledQuery,
-    CompiledStatement,
-    fetch_value,
-    parameter,
-    with_constants,
-)
+from reviews.database.compiled_queries import CompiledQuery, CompiledStatement, parameter, with_constants
+from reviews.database.statements import fetch_value
 from reviews.models import ApiToken, User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import rubric_from_json
 from reviews.records.scales import MAX_NUMBER, PairwiseScale, RangeScale
-from reviews.rubric.run_rubric import complete_range, range_of_scores, scale_of_preferences, scale_of_texts
+from reviews.rubric.found_scales import complete_range, range_of_scores, scale_of_preferences, scale_of_texts
 
 
 @pytest.mark.parametrize(

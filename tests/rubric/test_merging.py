@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reviews.records.rubric import Criterion, Rubric, VerdictRule
 from reviews.records.rubric_file import MAX_CRITERIA, rubric_from_json
 from reviews.records.scales import YES_PARTIAL_NO, PairwiseScale, RangeScale, Scale, ValueScale
-from reviews.rubric.run_rubric import merge_rubrics, merge_scales, range_of_scores, scale_of_texts
+from reviews.rubric.found_scales import merge_rubrics, merge_scales, range_of_scores, scale_of_texts
 from tests.support.rubrics import rubric_of
 
 PASS_FAIL = ValueScale(("Pass", "Fail"), "Pass")

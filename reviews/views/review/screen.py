@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from reviews.accounts import preferences
 from reviews.accounts.permissions import Denied, check
-from reviews.database.statements import CompiledQuery, parameter
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.changes import changes_since_review, summarise_changes

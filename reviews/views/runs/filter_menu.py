@@ -10,7 +10,8 @@ from typing import NamedTuple
 from django.http import QueryDict
 
 from reviews.accounts.permissions import people_in, people_with_role
-from reviews.database.statements import CompiledQuery, prepared_statements
+from reviews.database.compiled_queries import CompiledQuery
+from reviews.database.statements import prepared_statements
 from reviews.judge.figure_cache import cache_records
 from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import can, denial_reason
 from reviews.accounts.preferences import active_key
-from reviews.database.statements import CompiledStatement, with_constants
+from reviews.database.compiled_queries import CompiledStatement, with_constants
 from reviews.http.request import Request
 from reviews.judge import accuracy, missed_errors
 from reviews.judge.accuracy import DEFINITIONS
