@@ -21,7 +21,9 @@ class Columns:
         return len(getattr(self, fields(self)[0].name))
 
     def only(self, kept: NDArray[Any]) -> Self:
-        """Return some of the rows."""
+        """Return some of the rows. `kept` has their places, or says of each row whether it is kept."""
+        if kept.dtype == np.bool_ and kept.all():
+            return self
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         columns = {name: value[kept] for name, value in values.items() if isinstance(value, np.ndarray)}
         return replace(self, **columns)

@@ -33,6 +33,13 @@ def ratings(answered: Responses, *rated: tuple[int, int], side: int = 0) -> Pair
     return PairedRatings(place, np.full(len(place), 2 * side + 1), ones, ones.astype(np.int64), right)
 
 
+def test_columns_are_copied_only_without_some_rows() -> None:
+    answered = responses((PASS, FAIL), (FAIL, FAIL))
+    assert answered.only(np.array([True, True])) is answered
+    assert answered.only(np.array([False, True])).cluster.tolist() == [1]
+    assert answered.only(np.array([1, 0])).cluster.tolist() == [1, 0]
+
+
 @pytest.mark.slow
 def test_response_that_both_runs_can_rate_does_not_count_twice() -> None:
     """Flagged records are rated in both runs. A judge is wrong most often on responses that both flagged."""
