@@ -111,11 +111,9 @@ def compare_verdicts(responses: Responses, ratings: PairedRatings) -> PairedEsti
         none = undefined("There are no ratings to compare.")
         return PairedEstimate(none, none, Comparison(none, 1.0), 0, 0, 0)
     weight = response_weights(responses, ratings)
-    totals = _totals(responses, ratings, weight)
     difference, unknown = _difference(responses, ratings, weight)
     return PairedEstimate(
-        clusters.ratio(totals, 0, 2),
-        clusters.ratio(totals, 1, 2),
+        *_accuracies(responses, ratings, weight),
         difference,
         len(responses),
         int(responses.differs.sum()),
@@ -133,9 +131,17 @@ def compare_scores(responses: Responses, ratings: PairedRatings) -> tuple[Estima
         none = undefined("There are no ratings to compare.")
         return none, none, Comparison(none, 1.0)
     weight = response_weights(responses, ratings)
-    totals = _totals(responses, ratings, weight)
-    compared = clusters.difference(totals, (1, 2), (0, 2))
-    return clusters.ratio(totals, 0, 2), clusters.ratio(totals, 1, 2), compared
+    compared = clusters.difference(_totals(responses, ratings, weight), (1, 2), (0, 2))
+    return *_accuracies(responses, ratings, weight), compared
+
+
+def _accuracies(
+    responses: Responses, ratings: PairedRatings, weight: FloatArray
+) -> tuple[Estimate, Estimate]:
+    """Estimate the accuracy of each judge from flagged and unflagged responses: few ratings may all agree."""
+    totals = _totals(responses, ratings, weight, by_flag=True)
+    first, second = clusters.stratified_ratios(totals, [[(0, 2), (3, 5)], [(1, 2), (4, 5)]])
+    return first, second
 
 
 def _covered(responses: Responses, ratings: PairedRatings) -> tuple[Responses, PairedRatings]:
@@ -153,8 +159,13 @@ def _part(responses: Responses, ratings: PairedRatings, kept: BoolArray) -> tupl
     return responses.only(kept), replace(chosen, response=place[chosen.response])
 
 
-def _totals(responses: Responses, ratings: PairedRatings, weight: FloatArray) -> ClusterTotals:
-    """Add up, by cluster, whether the first and the second judge are right, and the responses."""
+def _totals(
+    responses: Responses, ratings: PairedRatings, weight: FloatArray, *, by_flag: bool = False
+) -> ClusterTotals:
+    """Add up, by cluster, whether the first and the second judge are right, and the responses.
+
+    With `by_flag`, the columns of unflagged responses come before those of flagged ones.
+    """
     kinds = (2, 2, 2, _MIXED + 1, _MIXED + 1)
     key = np.ravel_multi_index(
         (
@@ -173,7 +184,8 @@ def _totals(responses: Responses, ratings: PairedRatings, weight: FloatArray) ->
     of_cell = np.split(responses.cluster[order], np.cumsum(sizes)[:-1])
     sample = Sample(key[ratings.response], responses.cluster[ratings.response], weight)
     values = np.column_stack([ratings.right, np.ones(len(ratings))])
-    return cluster_totals(sample, values, Population(paths, sizes, of_cell))
+    domains = [int(by_flag and path[0] != "00") for path in paths]
+    return cluster_totals(sample, values, Population(paths, sizes, of_cell), domains)
 
 
 def _verdicts(counts: IntArray) -> IntArray:

@@ -13,6 +13,7 @@ from reviews.statistics.paired import (
     response_weights,
 )
 from tests.judge.coverage.paired import FAIL, PASS, TwoRuns
+from tests.support.estimates import limits
 
 REPLICATIONS = 120
 
@@ -110,3 +111,13 @@ def _width(found: PairedEstimate) -> float:
     assert low is not None
     assert high is not None
     return high - low
+
+
+def test_accuracies_are_uncertain_with_few_ratings_of_unflagged_responses() -> None:
+    """Ten ratings represent four fifths of the responses."""
+    runs, covered = TwoRuns(tasks=400, each=1, likeness=0, rated=((0.3, 10 / 320), (0, 0))), 0
+    for rng in np.random.default_rng(1).spawn(100):
+        drawn = runs.draw(rng)
+        low, high = limits(compare_verdicts(drawn.responses, drawn.ratings).first)
+        covered += low <= runs.first_accuracy <= high
+    assert covered >= 93
