@@ -20,6 +20,8 @@ BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")
 OVERLONG = b"\0overlong"  # no JSON line starts like this
+#: How many items `map_ahead` computes before they are asked for.
+AHEAD = 4
 
 _T = TypeVar("_T")
 _Result = TypeVar("_Result")
@@ -160,15 +162,16 @@ def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
 
 
 def map_ahead(function: Callable[[_T], _Result], items: Iterable[_T]) -> Iterator[_Result]:
-    """Apply a function to the next item in a thread while the consumer works on the current result.
+    """Apply a function to the next items in a thread while the consumer works on the current result.
 
-    The consumer's thread fetches the items, because a database connection belongs to its thread.
+    The consumer's thread fetches the items, because a database connection belongs to its thread. The thread
+    is at most `AHEAD` items ahead, so it has work while the consumer waits for a query.
     """
     waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(1, "ahead") as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
-            if len(waiting) > 1:
+            if len(waiting) > AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

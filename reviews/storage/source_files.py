@@ -20,7 +20,7 @@ from reviews.storage.corruption import CorruptData, SourceFile
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.json_document import Surroundings
 
-_ROWS_PER_QUERY = 4
+_ROWS_PER_QUERY = 8
 # The numbers of the chunks with the text of a document before and after its list of records.
 _SURROUNDINGS = (-2, -1)
 # The columns before the frame, in the form hashed by the trigger of `source_chunk`.

@@ -17,7 +17,7 @@ from reviews.exports.documents import InvalidExport
 from reviews.exports.output import ExportOptions
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from reviews.storage import progress_connection
-from reviews.storage.chunks import compress, keep_frame
+from reviews.storage.chunks import AHEAD, compress, keep_frame
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
@@ -227,8 +227,8 @@ class TestConcurrency:
         def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
             tally = arguments[2]
             tally.bytes_read = 1000
-            # The second block is read while the first one is stored.
-            for _block in range(2):
+            # The others are read while the first one is stored.
+            for _block in range(1 + AHEAD):
                 yield b"x" * stored_files.PART_SIZE, 0
             together(look)
 
