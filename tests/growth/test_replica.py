@@ -27,6 +27,7 @@ from reviews.exports.output import ExportOptions
 from reviews.judge import report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Export, Run, User
+from reviews.storage import chunks
 from tests.support import servers
 from tests.support.commands import manage_py
 from tests.support.lines import file_of, import_data, line
@@ -163,6 +164,11 @@ def cancel_readers() -> None:
 
 
 class TestExport:
+    @pytest.fixture(autouse=True)
+    def reads_little_ahead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let an export still have something to read after its first block."""
+        monkeypatch.setattr(chunks, "AHEAD", 1)
+
     def test_export_is_read_from_the_replica_with_all_earlier_decisions(self, run: Run, ana: User) -> None:
         for number in range(5):
             record = decided(run, ana, f"a{number}")
