@@ -23,7 +23,16 @@ from reviews.views.judge import pages as judge_pages
 from reviews.views.judge import plan as judge_plan
 from reviews.views.judge import position_bias as judge_position_bias
 from reviews.views.judge import record_lists as judge_decisions
-from reviews.views.review import decisions, escalations, history, queue, record, undo
+from reviews.views.review import (
+    decisions,
+    drafts,
+    escalations,
+    history,
+    independent_reviews,
+    queue,
+    record,
+    undo,
+)
 from reviews.views.runs import archive, bulk_changes, home, lists, mappings, run_page, settings
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, operations, palette, styleguide, webhooks
@@ -63,7 +72,7 @@ pages = [
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",
-        decisions.download_independent_reviews,
+        independent_reviews.download_independent_reviews,
         name="independent-reviews",
     ),
     path("runs/<int:run_pk>/review/", queue.review, name="review"),
@@ -132,12 +141,14 @@ pages = [
     path("evaluations/<int:pk>/claim/", record.claim, name="claim"),
     path("evaluations/<int:pk>/next/", record.show_neighbour, {"forward": True}, name="look-next"),
     path("evaluations/<int:pk>/previous/", record.show_neighbour, {"forward": False}, name="look-previous"),
-    path("evaluations/<int:pk>/draft/", decisions.draft, name="draft"),
-    path("evaluations/<int:pk>/renew/", decisions.renew, name="renew"),
+    path("evaluations/<int:pk>/draft/", drafts.draft, name="draft"),
+    path("evaluations/<int:pk>/renew/", drafts.renew, name="renew"),
     path("evaluations/<int:pk>/lock-in/", decisions.lock_in, name="lock-in"),
     path("evaluations/<int:pk>/submit/", decisions.submit, name="submit"),
-    path("evaluations/<int:pk>/independent-review/", decisions.add_review, name="independent-review"),
-    path("evaluations/<int:pk>/adjudicate/", decisions.adjudicate, name="adjudicate"),
+    path(
+        "evaluations/<int:pk>/independent-review/", independent_reviews.add_review, name="independent-review"
+    ),
+    path("evaluations/<int:pk>/adjudicate/", independent_reviews.adjudicate, name="adjudicate"),
     path("evaluations/<int:pk>/revise/", decisions.revise, name="revise"),
     path("evaluations/<int:pk>/reopen/", decisions.reopen, name="reopen"),
     path("evaluations/<int:pk>/history/", history.record_history, name="record-history"),

@@ -53,7 +53,7 @@ LOOKED_UP_LATER = {
     "views.files.uploads.upload": "own uploads",
     "api.uploads._find": "own uploads",
     "views.shortcuts.check_not_deleted": "deleted runs, whose names stay hidden",
-    "views.review.decisions._renewed": "of a loaded record",
+    "views.review.drafts._renewed": "of a loaded record",
 }
 
 SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))

@@ -1,32 +1,26 @@
-"""Submit, lock in, revise, reopen and adjudicate, and save drafts. If nothing is saved, entries come back."""
+"""Submit, lock in, revise and reopen. If nothing is saved, the entries come back with the reason."""
 
-import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TypeVar
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest
-from django.http import HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews.accounts.permissions import Denied, check, check_revise
+from reviews.accounts.permissions import Denied, check_revise
 from reviews.database.statements import prepared_statements
-from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.http.request import Request
-from reviews.http.streaming import download
 from reviews.inbox.kinds import place_of
 from reviews.models import Evaluation
 from reviews.queue import claims
-from reviews.records.conflicts import Conflict, DraftOutdated, RecordUnavailable
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts, independent_reviews
-from reviews.review.forms.fields import draft_fields
 from reviews.review.forms.review import BlindForm, ReviewForm
 from reviews.views.review import screen, toasts
-from reviews.views.shortcuts import load_run
 
 _LONGEST_REASON = 5_000
 Saved = TypeVar("Saved")
@@ -171,104 +165,3 @@ def reopen(request: Request, pk: int) -> HttpResponse:
     decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
     messages.success(request, f"{record.title} is in the queue again.")
     return screen.show_settled(request, record)
-
-
-@require_POST
-def add_review(request: Request, pk: int) -> HttpResponse:
-    """Add a late independent review to a record that somebody else has decided."""
-    record = screen.load_decided(request, pk)
-    form = ReviewForm(record, request.POST, blind_scores=blind_scoring.find_locked_in(record, request.user))
-    if not form.is_valid():
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-        problem = "Your independent review was not saved. Correct the marked fields."
-        return screen.record_screen(request, record, form=form, problem=problem, status=status)
-    try:
-        independent_reviews.add(evaluation_id=pk, reviewer=request.user, **form.arguments)
-    except Conflict as conflict:
-        return screen.conflict(request, record, conflict)
-    record = screen.load(request, pk)
-    outcome = "It agrees with the current decision."
-    if record.is_escalated:
-        outcome = "It differs from the decision; a lead will decide."
-    toasts.offer_undo(request, record, f"Your independent review of {record.title} is saved. {outcome}")
-    return screen.go_on(request, record.run)
-
-
-@require_POST
-def adjudicate(request: Request, pk: int) -> HttpResponse:
-    """Claim a record as a lead, to decide it with the independent reviews so far."""
-    check(request.user, "lead_review")
-    record = screen.load(request, pk)
-    independent_reviews.take_over(evaluation_id=pk, actor=request.user)
-    return screen.show(request, record)
-
-
-@require_safe
-def download_independent_reviews(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the independent reviews of a run as JSONL, except those the reader must not see yet."""
-    run = load_run(request, run_pk, "export_run")
-    return download(
-        exports_independent_reviews.independent_review_lines(run, request.user),
-        exports_independent_reviews.independent_reviews_file_name(run),
-    )
-
-
-_REVISION = re.compile(r"[1-9][0-9]{0,8}")
-
-
-@require_POST
-def draft(request: Request, pk: int) -> HttpResponse:
-    """Save the fields of the form as revision `revision`: 204, or 409 with a strip.
-
-    Nothing is saved if another reviewer has claimed the record, or if a newer revision is saved already.
-    `action=discard` removes the draft.
-    """
-    record = screen.load(request, pk)
-    if request.POST.get("action") == "discard":
-        drafts.discard(evaluation_id=record.pk, reviewer=request.user)
-        return screen.show(request, record)
-    try:
-        saved = drafts.save(
-            evaluation_id=record.pk,
-            reviewer=request.user,
-            fields=draft_fields(request.POST),
-            revision=_revision(request.POST),
-        )
-    except DraftOutdated as outdated:
-        return screen.lost(request, pk, outdated.reason, newer_at=outdated.saved_at)
-    except RecordUnavailable as taken:
-        return screen.lost(request, pk, taken.reason)
-    response = _renewed(request, record)
-    response.headers["X-Draft-Revision"] = str(saved.revision)
-    response.headers["X-Draft-Saved-At"] = screen.iso(saved.saved_at)
-    return response
-
-
-@require_POST
-def renew(request: Request, pk: int) -> HttpResponse:
-    """Renew the claim of an open record: 204, or 409 with a strip that names the other reviewer."""
-    record = screen.load(request, pk)
-    try:
-        claims.renew(evaluation_id=record.pk, reviewer=request.user)
-    except RecordUnavailable as taken:
-        return screen.lost(request, pk, taken.reason)
-    return _renewed(request, record)
-
-
-def _renewed(request: Request, before: Evaluation) -> HttpResponse:
-    """Return 204 with the end of the claim, or 200 with a strip if the claim in `before` had expired."""
-    if regained := claims.expired_claim_notice(before, request.user):
-        notice = {"sentence": regained, "tone": "ok", "state": "regained"}
-        response = render(request, "review/notices/notice.html", notice)
-    else:
-        response = HttpResponse(status=HTTPStatus.NO_CONTENT)
-    until = Evaluation.objects.values_list("claimed_until", flat=True).get(pk=before.pk)
-    response.headers["X-Claim-Until"] = screen.iso(until)
-    return response
-
-
-def _revision(posted: QueryDict) -> int:
-    text = posted.get("revision", "")
-    if not _REVISION.fullmatch(text):
-        raise BadRequest("The revision of a draft is a number from 1.")
-    return int(text)
