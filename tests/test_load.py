@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from reviews.api.entries import _SUBMISSIONS
+from reviews.api.saved_decision import _SUBMISSIONS
 from reviews.database.statements import execute
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims

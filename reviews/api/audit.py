@@ -12,7 +12,8 @@ from cognireview.types import audit, operations
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
-from reviews.api.lookup import PAGE_SIZE, Limit, get_run, link_next
+from reviews.api.lookup import get_run
+from reviews.api.pagination import PAGE_SIZE, Limit, link_next
 from reviews.api.problems import Problem, invalid_field
 from reviews.audit import chain_checks, log
 from reviews.audit.listing import EventFilter, as_json, find_run, list_events

@@ -13,7 +13,8 @@ from reviews.accounts.permissions import people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters, record_keys
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.api.values import Day
 from reviews.dashboard import bulk_changes

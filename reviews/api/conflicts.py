@@ -9,7 +9,8 @@ from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import Limit, get_run, link_next
+from reviews.api.lookup import get_run
+from reviews.api.pagination import Limit, link_next
 from reviews.history import file_conflicts
 from reviews.history.file_conflicts import ConflictComparison
 

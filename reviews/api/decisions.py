@@ -14,7 +14,7 @@ from ninja import Field, Router, Status
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
-from reviews.api import entries, shapes
+from reviews.api import entries, saved_decision, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entries import BlindIn, DecisionIn
@@ -78,21 +78,21 @@ def lock_in_blind_scores(
 
 
 @operation(router, operations.REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH])
-@entries.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 @prepared_statements()
 def submit_review(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: entries.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Submit a decision, or an independent review if the record needs several.
 
     409 names the person who was first and since when; 422 names the invalid fields.
     """
-    submission = entries.submission_of(request.user, key)
+    submission = saved_decision.submission_of(request.user, key)
     record = get_record(run, evaluation_id, request.user, submission=submission)
     with _explained_conflict(record, request.user):
         if vars(record)["is_repeated"] and (
-            before := entries.saved_before(submission, record, request.user, sent)
+            before := saved_decision.saved_before(submission, record, request.user, sent)
         ):
             return before
         if blind_scoring.is_hidden(record, request.user):
@@ -107,7 +107,7 @@ def submit_review(
         others = independent_reviews.readable_for_adjudication(record, request.user)
         arguments = entries.decision_arguments(record, sent, submission, blind_scores, others)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return entries.saved_out(made)
+    return saved_decision.saved_out(made)
 
 
 register_ambiguous_paths(router, "blind-scores", "review")
@@ -133,44 +133,46 @@ def _first_person(record: Evaluation) -> dict[str, Any]:
 
 
 @operation(router, operations.REVISE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
-@entries.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 def revise_decision(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: entries.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Replace the current decision: your own, or as a lead anybody's. No claim is needed."""
     record = get_record(run, evaluation_id, request.user)
     check_revise(request.user, record)
-    submission = entries.submission_of(request.user, key)
-    if before := entries.saved_before(submission, record, request.user, sent):
+    submission = saved_decision.submission_of(request.user, key)
+    if before := saved_decision.saved_before(submission, record, request.user, sent):
         return before
     if not record.is_decided:
         raise Conflict("This record is in the queue, so there is no decision to revise.")
     arguments = entries.decision_arguments(record, sent, submission, None)
-    return entries.saved_out(decisions.revise(evaluation_id=record.pk, reviewer=request.user, **arguments))
+    return saved_decision.saved_out(
+        decisions.revise(evaluation_id=record.pk, reviewer=request.user, **arguments)
+    )
 
 
 @operation(
     router, operations.ADD_INDEPENDENT_REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH]
 )
-@entries.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 def add_independent_review(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: entries.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Add an independent review to a record that somebody else decided first.
 
     The decision stays current. If the scores differ, a lead decides.
     """
     record = get_record(run, evaluation_id, request.user)
-    submission = entries.submission_of(request.user, key)
-    if before := entries.saved_before(submission, record, request.user, sent):
+    submission = saved_decision.submission_of(request.user, key)
+    if before := saved_decision.saved_before(submission, record, request.user, sent):
         return before
     if not record.is_decided:
         raise Conflict("This record is no longer decided. Submit your review instead.")
     locked_in = blind_scoring.find_locked_in(record, request.user)
     arguments = entries.decision_arguments(record, sent, submission, locked_in)
-    return entries.saved_out(
+    return saved_decision.saved_out(
         independent_reviews.add(evaluation_id=record.pk, reviewer=request.user, **arguments)
     )
 

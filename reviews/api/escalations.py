@@ -10,7 +10,8 @@ from cognireview.types.encoding import encode, members
 from reviews.accounts.permissions import Denied
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import PAGE_SIZE, After, Limit, get_run, link_next, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import PAGE_SIZE, After, Limit, link_next, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.api.values import Note
 from reviews.inbox.items import Inbox

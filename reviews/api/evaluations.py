@@ -13,7 +13,8 @@ from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JsonRenderer
-from reviews.api.lookup import PAGE_SIZE, Limit, get_counted_run, get_record, link_next
+from reviews.api.lookup import get_counted_run, get_record
+from reviews.api.pagination import PAGE_SIZE, Limit, link_next
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
 from reviews.database.statements import prepared_statements

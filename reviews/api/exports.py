@@ -9,7 +9,8 @@ from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.exports import formats, independent_reviews, jobs
 from reviews.exports.documents import imported_format

@@ -8,7 +8,8 @@ from ninja import Query, Router
 from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key
+from reviews.api.lookup import get_run
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.scopes import ScopeQuery
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets

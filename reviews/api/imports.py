@@ -11,7 +11,8 @@ from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, parse_json, read_file
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import PREFIX, Problem, invalid_field
 from reviews.exports import jsonl
 from reviews.http.streaming import download

@@ -9,10 +9,12 @@ from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.lookup import get_run, link_next
+from reviews.api.lookup import get_run
+from reviews.api.pagination import link_next
 from reviews.inbox import jobs
 from reviews.inbox.items import PAGE_SIZE, SHOWN, Inbox, Item
-from reviews.inbox.kinds import BY_NAME, KINDS, Place
+from reviews.inbox.kinds import BY_NAME, KINDS
+from reviews.inbox.place import Place
 from reviews.models import Escalation, KnownAnswer, Run, SpotCheck
 from reviews.records.conflicts import Conflict
 

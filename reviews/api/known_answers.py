@@ -8,7 +8,8 @@ from ninja import Field, Router
 from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.dashboard.known_answers import as_json, visible_checks
 from reviews.models import KnownAnswerCheck
 from reviews.review import known_answers

@@ -19,7 +19,7 @@ from reviews.accounts.invitation_list import MOST, parse_invitees
 from reviews.accounts.permissions import ROLES, Denied, loaded_role, people_with_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import LIST_SIZE, PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
+from reviews.api.pagination import LIST_SIZE, PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.dashboard.workload import workloads
 from reviews.database.pagination import split_page

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from django.db import transaction
 from django.http import HttpResponse
 
-from reviews.api import entries
+from reviews.api import saved_decision
 from reviews.api.lookup import get_record
 from reviews.api.problems import Problem
 from reviews.models import Evaluation
@@ -42,7 +42,7 @@ def only_if_match(view: View) -> View:
     def checked(request: Any, run: str, evaluation_id: str, sent: Any, **others: Any) -> Any:
         if wanted := request.headers.get("If-Match", "").strip():
             record, key = get_record(run, evaluation_id, request.user), others.get("key")
-            submission = entries.submission_of(request.user, key) if key else None
+            submission = saved_decision.submission_of(request.user, key) if key else None
             if not (submission and versions.sent_before(submission, record, request.user)):
                 _check_version(wanted, record)
                 if sent.version is None and wanted != "*":

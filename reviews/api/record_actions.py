@@ -8,7 +8,7 @@ from ninja import Field, Router, Status
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
-from reviews.api import entries, shapes
+from reviews.api import saved_decision, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.evaluations import register_ambiguous_paths
@@ -134,7 +134,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
 @operation(router, operations.RESTORE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @only_if_match
 def restore_decision(
-    request: ApiRequest, run: str, evaluation_id: str, sent: RestoreIn, key: entries.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: RestoreIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Make an earlier version the current decision again, as a new version."""
     record = get_record(run, evaluation_id, request.user)
@@ -145,7 +145,7 @@ def restore_decision(
         evaluation_id=record.pk,
         actor=request.user,
         version=record.version if sent.version is None else sent.version,
-        submission=entries.submission_of(request.user, key),
+        submission=saved_decision.submission_of(request.user, key),
         restored=sent.restored,
         reason=sent.reason,
     )

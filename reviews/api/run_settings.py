@@ -13,7 +13,8 @@ from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type, parse_json
 from reviews.api.evaluations import FilterValues, read_filters
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key
+from reviews.api.lookup import get_run
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import Problem
 from reviews.api.response_schemas import has_members_of
 from reviews.judge import sampling_settings

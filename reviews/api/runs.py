@@ -15,7 +15,8 @@ from cognireview.types.judge import Relation
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
-from reviews.api.lookup import OptionalLimit, get_run, link
+from reviews.api.lookup import get_run
+from reviews.api.pagination import OptionalLimit, link
 from reviews.api.problems import Problem, invalid_field
 from reviews.api.scopes import ScopeQuery
 from reviews.exports import formats, jobs

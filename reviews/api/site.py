@@ -9,7 +9,7 @@ from ninja import P, QueryEx, Router
 from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.lookup import PAGE_SIZE, Limit, link
+from reviews.api.pagination import PAGE_SIZE, Limit, link
 from reviews.maintenance import job_list, system
 from reviews.maintenance.job_list import KINDS, Job
 from reviews.models import Run, User

@@ -10,12 +10,13 @@ from ninja import Field, Router
 
 from cognireview.types import leading, operations
 from cognireview.types.encoding import members
-from reviews.api import entries, shapes
+from reviews.api import entries, saved_decision, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entries import DecisionIn
 from reviews.api.evaluations import record_keys
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key, load
+from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import Problem, invalid_field
 from reviews.api.values import Note
 from reviews.dashboard import spot_checks
@@ -128,14 +129,14 @@ def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotC
 
 @operation(router, operations.CORRECT, scope="review", permission="lead_review", problems=(409,))
 def correct_by_spot_check(
-    request: ApiRequest, check_id: int, sent: CorrectIn, key: entries.IdempotencyKey
+    request: ApiRequest, check_id: int, sent: CorrectIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Replace the decision by a version of yours. The reviewer sees the reason.
 
     If only texts or causes differ, you agree with the scores.
     """
     found = load(SpotCheck, check_id, request.user)
-    submission = entries.submission_of(request.user, key)
+    submission = saved_decision.submission_of(request.user, key)
     if _is_corrected_by(submission, found):
         return _shape(found)
     try:

@@ -13,7 +13,7 @@ from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import LIST_SIZE, After, Limit, list_by_key
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.models import ApiToken
 
 router = Router(tags=["tokens"])

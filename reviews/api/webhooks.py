@@ -10,7 +10,8 @@ from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.lookup import LIST_SIZE, After, Limit, get_run, list_by_key
+from reviews.api.lookup import get_run
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.models import Webhook, WebhookDelivery
 from reviews.notifications.event_types import WEBHOOK_EVENTS

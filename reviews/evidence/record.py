@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews.evidence import response_diff, siblings, task_context
-from reviews.evidence.question import Question, Signal, list_signals, read_question
+from reviews.evidence.question import Question, read_question
 from reviews.evidence.response_diff import DiffRow
 from reviews.evidence.siblings import Siblings
+from reviews.evidence.signals import Signal, list_signals
 from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses

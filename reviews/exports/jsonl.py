@@ -26,9 +26,10 @@ from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, NO_LIMITS
 from reviews.records.translation import translate
 from reviews.storage import integrity, source_files
-from reviews.storage.chunks import BOM, Chunk, keep_frame
+from reviews.storage.chunks import BOM, Chunk
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.frames import keep_frame
 from reviews.storage.json_document import on_one_line
 from reviews.storage.line_reader import LineReader, line_has_record, source_mapping, wrong_line_message
 

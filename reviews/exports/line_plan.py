@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from reviews.exports.decision_values import decision_columns, human_values
 from reviews.models import Evaluation, Import, ImportLine
 from reviews.records.status import DONE_STATUSES
-from reviews.storage import line_reader
+from reviews.storage import unchanged_ranges
 from reviews.storage.chunks import Chunk
 from reviews.storage.corruption import CorruptData, SourceFile
 
@@ -148,7 +148,7 @@ def _decided_actions(source: Import, only: str) -> _Actions:
     same = (
         Evaluation.objects.filter(run=source.run_id, **decided)
         .exclude(first_import=source)
-        .annotate(line_here=line_reader.line_in_import(source))
+        .annotate(line_here=unchanged_ranges.line_in_import(source))
         .filter(line_here__isnull=False)
         .order_by("line_here")
     )

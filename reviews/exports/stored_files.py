@@ -16,8 +16,9 @@ from django.db.models import F, Max
 from reviews.database.statements import binary_rows, fetch_all
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.models import Export, ExportPart
-from reviews.storage.chunks import MeteredStream, map_ahead, pack
+from reviews.storage.chunks import MeteredStream, map_ahead
 from reviews.storage.corruption import CorruptData, export_fault
+from reviews.storage.frames import pack
 
 PART_SIZE = 1024**2
 Kind = ExportPart.Kind

@@ -12,7 +12,8 @@ from reviews.records.json_text import indented
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title, format_score
-from reviews.rubric.proposals import Proposal, is_same_score
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Proposal
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader

@@ -24,7 +24,7 @@ from reviews.review import independent_reviews
 from reviews.review.escalations import REASONS
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
-from reviews.storage import line_reader
+from reviews.storage import unchanged_ranges
 from reviews.storage.line_reader import LineReader
 
 PAGE_SIZE = 20
@@ -180,11 +180,13 @@ def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     found: list[ImportLine] = []
     for lines in (
         ImportLine.objects.filter(evaluation=evaluation),
-        line_reader.ranges_of_record(evaluation),
+        unchanged_ranges.ranges_of_record(evaluation),
     ):
         earlier = lines.filter(source__sequence__lt=before.file).select_related("source")
         found += earlier.order_by("-source__sequence")[: PAGE_SIZE + 1]
-    found = [line_reader.narrow_to_record(row, evaluation) if row.first_import_id else row for row in found]
+    found = [
+        unchanged_ranges.narrow_to_record(row, evaluation) if row.first_import_id else row for row in found
+    ]
     found.sort(key=lambda row: row.source.sequence or 0, reverse=True)
     del found[PAGE_SIZE + 1 :]
     first = evaluation.first_import

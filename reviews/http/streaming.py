@@ -11,7 +11,8 @@ from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from reviews.database.held_transaction import close
-from reviews.storage.chunks import BLOCK_SIZE, MeteredStream, map_ahead, pack
+from reviews.storage.chunks import BLOCK_SIZE, MeteredStream, map_ahead
+from reviews.storage.frames import pack
 
 _MAX_IN_MEMORY = 4 * 1024**2
 

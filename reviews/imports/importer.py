@@ -50,8 +50,9 @@ from reviews.storage import chunks, integrity, source_files
 from reviews.storage.chunks import BOM, Chunk, ChunkLines, MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.line_reader import LineReader, RangeMerger, declared_mapping, source_mapping
+from reviews.storage.line_reader import LineReader, declared_mapping, source_mapping
 from reviews.storage.source_text import SourceText
+from reviews.storage.unchanged_ranges import RangeMerger
 
 # Called after each chunk with the bytes imported so far, and the number of lines by outcome.
 Progress = Callable[[int, dict[str, int]], None]

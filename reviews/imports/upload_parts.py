@@ -16,7 +16,8 @@ from django.db import connection
 
 from reviews.database.statements import fetch_all
 from reviews.models import Import, Upload, UploadPart
-from reviews.storage.chunks import BLOCK_SIZE, BOM, Chunk, compress
+from reviews.storage.chunks import BLOCK_SIZE, BOM, Chunk
+from reviews.storage.frames import compress
 from reviews.storage.integrity import ContentTotals
 
 _COPY = 'COPY upload_part (upload_id, "offset", lines, data) FROM STDIN (FORMAT BINARY)'

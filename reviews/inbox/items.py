@@ -11,7 +11,8 @@ from django.db.models import Count, Min, Q, Value
 from reviews.database.compiled_queries import with_constants
 from reviews.database.pagination import split_page
 from reviews.database.statements import fetch_all, prepared_statements
-from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Place, Rows
+from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
+from reviews.inbox.place import Place
 from reviews.models import FileConflict, Notification, Run, User
 from reviews.models.runs import sees_every_run
 from reviews.review import adjudication

@@ -1,17 +1,14 @@
 """The kinds of items in the inbox: which rows wait for whom.
 
 Each item is a row with a `position`. Positions order the items of a kind, the oldest first. An index finds
-the rows of each kind, so counting them does not depend on the size of the runs. Pages pass the place of an
-item on until the item is settled.
+the rows of each kind, so counting them does not depend on the size of the runs.
 """
 
-import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.http import HttpRequest, QueryDict
 
 from reviews.accounts.permissions import can
 from reviews.dashboard import spot_checks
@@ -139,35 +136,3 @@ KINDS = (
     Kind("rubric", "Rubrics to confirm", "configure_run", _rubrics, run="pk"),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
-
-
-_PLACE = re.compile(r"([a-z]{1,20})-([0-9]{1,18})(?:-([0-9]{1,18}))?")
-
-
-class Place(NamedTuple):
-    """The kind of an item, and its position among the items of that kind.
-
-    URLs and forms have it as `inbox`. The review screen passes it on in `queue`, like the filters of a queue.
-    """
-
-    kind: str
-    position: int
-    #: The key of the run to which the inbox is filtered; None for all runs.
-    run: int | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """Parse the text of a place. Return None for any other text."""
-        found = _PLACE.fullmatch(text)
-        if not found or found[1] not in BY_NAME:
-            return None
-        return cls(found[1], int(found[2]), int(found[3]) if found[3] else None)
-
-    def __str__(self) -> str:
-        return f"{self.kind}-{self.position}" + (f"-{self.run}" if self.run else "")
-
-
-def place_of(request: HttpRequest) -> Place | None:
-    """Return the place in the inbox from which a page was opened; None for other pages."""
-    sent = request.POST if request.method == "POST" else request.GET
-    return Place.parse(sent.get("inbox") or QueryDict(sent.get("queue", "")[:200]).get("inbox") or "")

@@ -1,4 +1,4 @@
-"""Verify all stored data of a run (frames, checksums, lines, finished exports), and replace damaged files."""
+"""Verify all stored data of a run: frames, checksums, lines and finished exports."""
 
 import hashlib
 from collections import Counter
@@ -8,22 +8,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import zstandard
-from django.db import transaction
 from django.db.models import Q
 
-from reviews.audit import events
 from reviews.database.held_transaction import HeldTransaction
 from reviews.exports.jsonl import use_snapshot
 from reviews.exports.line_plan import merge_by_line
 from reviews.exports.stored_files import Kind, stored_range, stored_receipt
-from reviews.imports import importer, jobs
 from reviews.models import Evaluation, Export, Import, ImportSums, Run
 from reviews.records.mapping import FieldMapping
-from reviews.storage import chunks, integrity, source_files
+from reviews.storage import integrity, source_files
 from reviews.storage.chunks import Chunk, ChunkLines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
-from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.json_document import Rejoiner
 from reviews.storage.line_reader import line_has_record, source_mapping, wrong_line_message
@@ -245,26 +241,3 @@ def _wrong_lines(
     for number, line in enumerate(lines, start=first):
         if accounted[number] != bool(line.strip()):
             yield f"line {number:,} is accounted for by {accounted[number]} rows"
-
-
-@transaction.atomic
-def repair_import(*, import_id: int, blocks: Iterable[bytes]) -> Import:
-    """Store the file of an import again from the original.
-
-    Raises `ImportRefused` for a different file, and changes nothing then.
-    """
-    damaged = jobs.lock_import(import_id)
-    damaged.chunks.all().delete()
-    meter, text = chunks.MeteredStream(blocks), ContentTotals()
-    source = importer.open_source(damaged, meter)
-    stored = source_files.store_chunks(damaged, importer.cut_chunks(source), text)
-    importer.store_rest(damaged, source, stored)
-    sums = ImportSums.objects.filter(source=damaged).first()
-    expected = sums.figures.get("sha256", damaged.sha256) if sums else damaged.sha256
-    if meter.sha256 != expected:
-        raise ImportRefused(
-            f"This is another file: its SHA-256 is {meter.sha256}, and the import's is {expected}."
-        )
-    integrity.record_content(damaged, text, document_sha256=source.document_sha256)
-    events.record("repair import", actor=None, run=damaged.run, source=damaged, sha256=meter.sha256)
-    return damaged

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, passwords from the terminal, and errors as one sentence."""
+"""Arguments that several commands share, with passwords from the terminal."""
 
 import argparse
 import difflib
@@ -14,26 +14,11 @@ from typing import BinaryIO
 from django.core.management.base import CommandError, CommandParser
 
 from reviews.imports.shipped_mappings import BY_NAME
+from reviews.management.errors import command_errors
 from reviews.models import Run, User
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import RubricError, parse_rubric
-
-
-@contextmanager
-def command_errors(*kinds: type[Exception], status: int = 2, prefix: str = "") -> Iterator[None]:
-    """Raise these errors as `CommandError` with that exit status. An `OSError` names its file."""
-    try:
-        yield
-    except kinds as error:
-        file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-        raise CommandError(f"{prefix}{file}{reason_of(error)}".strip(), returncode=status) from error
-
-
-def reason_of(error: Exception) -> str:
-    """Return the message of an error; of an `OSError` without its number and file."""
-    return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
-
 
 # Names in an error about an unknown one.
 _MOST_NAMES = 10

@@ -17,6 +17,7 @@ from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Wi
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.gold import GoldRating, GoldSet
+from reviews.models.import_lines import ImportLine, ImportProgress
 from reviews.models.judge import (
     BlindScores,
     CauseMention,
@@ -35,14 +36,7 @@ from reviews.models.operations import Backup, JobError
 from reviews.models.people import ApiToken, OneTimeLink, RepeatableRequest, User
 from reviews.models.runs import RUN_NAME_LENGTH, Guideline, Import, Run, RunCount
 from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, UnindexedImport
-from reviews.models.source_files import (
-    ImportLine,
-    ImportProgress,
-    ImportSums,
-    SourceChunk,
-    Upload,
-    UploadPart,
-)
+from reviews.models.source_files import ImportSums, SourceChunk, Upload, UploadPart
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.webhooks import (
     QueueFilled,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from reviews.records import partial_json
 from reviews.records.json_text import as_text, indented
 from reviews.records.latex import double_backslashes
-from reviews.records.partial_json import OverBudget, ReadingBudget
 from reviews.records.patterns import STRING, STRING_BODY
+from reviews.records.reading_budget import OverBudget, ReadingBudget
 from reviews.records.score_groups import NAMES, names_with_groups
 from reviews.records.scores import Score, format_score, is_score
 

@@ -23,7 +23,7 @@ from reviews.review.current_decision import draw_for_spot_check, human_changes, 
 from reviews.review.entries import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
-from reviews.review.rubric_changes import rate_earlier_decision
+from reviews.review.rated_verdicts import rate_earlier_decision
 from reviews.review.versions import Basis, have_same_scores
 
 Kind = Overturn.Kind

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Required, TypedDict
 
 from reviews.records.rubric import Rubric
 from reviews.records.scores import is_alike, is_score
-from reviews.rubric.proposals import Proposal, is_same_score
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import ScoreInput
 
 MAX_CRITERIA = 150

@@ -25,7 +25,7 @@ from reviews.review.entries import Decision
 from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.known_answer_rows import is_collecting
 from reviews.review.preconditions import check_decidable
-from reviews.review.rubric_changes import rate_earlier_decision
+from reviews.review.rated_verdicts import rate_earlier_decision
 
 
 class ReviewProgress(NamedTuple):

@@ -15,7 +15,8 @@ from reviews.records.conflicts import Conflict
 from reviews.records.scores import is_score, likeness, score_of
 from reviews.review import blind_scoring
 from reviews.review.entries import Decision
-from reviews.rubric.proposals import compare_with_judge, read_proposals
+from reviews.rubric.overrides import compare_with_judge
+from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import lock_rubric, run_rubric
 from reviews.search import strata
 

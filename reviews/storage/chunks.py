@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import BinaryIO, NamedTuple, TypeVar, overload
-
-import zstandard
+from typing import BinaryIO, TypeVar, overload
 
 from reviews.storage.errors import ImportRefused
 
@@ -22,7 +20,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")
 OVERLONG = b"\0overlong"  # no JSON line starts like this
 #: How many items `map_ahead` computes before they are asked for.
 AHEAD = 4
-
 _T = TypeVar("_T")
 _Result = TypeVar("_Result")
 
@@ -175,52 +172,3 @@ def map_ahead(function: Callable[[_T], _Result], items: Iterable[_T]) -> Iterato
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-# A third faster on real records than level 3. The frames are 4% larger.
-LEVEL = 1
-
-
-class FramedText(bytes):
-    """A text with the frame that it was decompressed from."""
-
-    frame: bytes
-
-
-class Frame(NamedTuple):
-    """A compressed part of a stream."""
-
-    #: Bytes before compression.
-    size: int
-    frame: bytes
-
-
-def compress(text: bytes) -> bytes:
-    """Compress a text of some MiB at most."""
-    return zstandard.compress(text, level=LEVEL)
-
-
-def keep_frame(text: bytes, frame: bytes) -> FramedText:
-    """Return the text with its frame, so that `pack` need not compress it again."""
-    framed = FramedText(text)
-    framed.frame = frame
-    return framed
-
-
-def pack(blocks: Iterable[bytes], size: int) -> Iterator[Frame]:
-    """Pack a stream into frames of about `size` bytes of text: smaller ones at its end and before a kept one.
-
-    A `FramedText` of half that size keeps its frame.
-    """
-    pending = bytearray()
-    for block in blocks:
-        kept = block if isinstance(block, FramedText) and len(block) >= size // 2 else None
-        if kept is None:
-            pending += block
-        if pending and (kept is not None or len(pending) >= size):
-            yield Frame(len(pending), compress(bytes(pending)))
-            pending.clear()
-        if kept is not None:
-            yield Frame(len(kept), kept.frame)
-    if pending:
-        yield Frame(len(pending), compress(bytes(pending)))

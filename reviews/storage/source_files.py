@@ -15,8 +15,9 @@ from django.db import connection
 from reviews.database.statements import binary_rows
 from reviews.models import Import, SourceChunk
 from reviews.storage import integrity
-from reviews.storage.chunks import LEVEL, Chunk, map_ahead
+from reviews.storage.chunks import Chunk, map_ahead
 from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.frames import LEVEL
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.json_document import Surroundings
 

@@ -13,7 +13,7 @@ from cognireview.web.markup import format_html, join_html
 from reviews.accounts import permissions
 from reviews.http import places
 from reviews.inbox.items import Inbox, Waiting, count_up_to
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import User
 from reviews.review import answers
 

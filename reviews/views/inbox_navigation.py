@@ -9,7 +9,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.inbox.items import Inbox, Item
-from reviews.inbox.kinds import Place
+from reviews.inbox.place import Place
 from reviews.models import Run
 from reviews.models.runs import RunQuerySet
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reviews.api import entries
+from reviews.api import entries, saved_decision
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.rubric import Criterion, Rubric
@@ -132,7 +132,7 @@ class TestReview:
     ) -> None:
         """A file extends the rubric after the first request is checked, and before the second one is."""
         sent, read = entries.DecisionIn.model_validate(DECISION), entries.decision_arguments
-        arguments = read(record, sent, entries.submission_of(ana, "one"), None)
+        arguments = read(record, sent, saved_decision.submission_of(ana, "one"), None)
         criteria = tuple(Criterion(name) for name in (*SCORES, "Style"))
         declare_rubric(run_id=record.run_id, actor=None, rubric=Rubric(criteria))
 

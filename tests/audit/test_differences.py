@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.audit.phrases import Detail, Difference, list_details, list_differences
+from reviews.audit.differences import Detail, Difference, list_details, list_differences
 from reviews.models import AuditEvent
 
 

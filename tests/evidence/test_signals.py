@@ -1,6 +1,6 @@
 """Flag reasons and contradictions as chips."""
 
-from reviews.evidence.question import Signal, list_signals
+from reviews.evidence.signals import Signal, list_signals
 from reviews.records.contradictions import Contradiction
 
 LONG = "The response was flagged, because " + "the answer differs " * 10

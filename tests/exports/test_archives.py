@@ -23,7 +23,8 @@ from reviews.exports.verify_receipt import verify_files
 from reviews.imports import importer
 from reviews.imports.recognition import ToolRecognised
 from reviews.imports.shipped_mappings import BY_NAME
-from reviews.maintenance.verify_run import VerificationCounts, repair_import, verify_run
+from reviews.maintenance.repair import repair_import
+from reviews.maintenance.verify_run import VerificationCounts, verify_run
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records import mapping
 from reviews.records.mapping import FieldMapping, MappingError

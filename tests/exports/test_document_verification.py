@@ -13,7 +13,8 @@ from reviews.exports.jsonl import Form
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_receipt import verify_files
 from reviews.imports import importer
-from reviews.maintenance.verify_run import VerificationCounts, repair_import, verify_run
+from reviews.maintenance.repair import repair_import
+from reviews.maintenance.verify_run import VerificationCounts, verify_run
 from reviews.models import Evaluation, SourceChunk, User
 from reviews.records import mapping
 from reviews.records.schema import Limits

@@ -17,7 +17,8 @@ from reviews.exports.documents import InvalidExport
 from reviews.exports.output import ExportOptions
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from reviews.storage import progress_connection
-from reviews.storage.chunks import AHEAD, compress, keep_frame
+from reviews.storage.chunks import AHEAD
+from reviews.storage.frames import compress, keep_frame
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together

@@ -71,7 +71,7 @@ class TestUnknownHost:
     def test_unknown_host_is_logged_in_one_line(self, host: str, client: Client, log: StringIO) -> None:
         client.get("/login/", headers={"host": host})
         [line] = log.getvalue().splitlines()
-        assert line.startswith("WARNING reviews.http.incoming: 400 for a request to the unknown host '")
+        assert line.startswith("WARNING reviews.http.hosts: 400 for a request to the unknown host '")
         assert host[:4].encode("unicode_escape").decode() in line
         assert line.isprintable()
         assert len(line) < 300

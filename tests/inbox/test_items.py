@@ -11,7 +11,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.database.statements import execute
 from reviews.inbox import jobs
 from reviews.inbox.items import Inbox, count_up_to
-from reviews.inbox.kinds import Place
+from reviews.inbox.place import Place
 from reviews.models import (
     AuditEvent,
     Escalation,

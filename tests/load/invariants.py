@@ -9,7 +9,7 @@ import orjson
 from django.conf import settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews.api.entries import _SUBMISSIONS
+from reviews.api.saved_decision import _SUBMISSIONS
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.database.statements import fetch_all

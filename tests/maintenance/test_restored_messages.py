@@ -6,7 +6,7 @@ from pytest_django import Settings
 
 from reviews.database.statements import execute
 from reviews.inbox.items import Inbox
-from reviews.maintenance.backups import HeldBack, hold_back_messages
+from reviews.maintenance.restored_messages import HeldBack, hold_back_messages
 from reviews.models import Notification, User, WebhookDelivery
 from reviews.notifications import audit_walk, sending
 from reviews.webhooks import deliveries, sender

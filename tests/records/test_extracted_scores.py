@@ -12,7 +12,7 @@ from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, partial_json, score_extraction
 from reviews.records.extracted_scores import TOO_LONG, encode_extracted
 from reviews.records.json_text import MOST_INDENTED, indented
-from reviews.records.partial_json import WORK_AT_LEAST, WORK_PER_CHARACTER
+from reviews.records.reading_budget import WORK_AT_LEAST, WORK_PER_CHARACTER
 from reviews.records.score_extraction import VERSION, raw_text
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.verdicts import with_judged_scores

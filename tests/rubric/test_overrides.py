@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reviews.records.rubric import Rubric
-from reviews.rubric.proposals import JudgeComparison, compare_with_judge
+from reviews.rubric.overrides import JudgeComparison, compare_with_judge
 
 JUDGED = {"Clarity": "Yes", "Rigor": "No"}
 

@@ -5,7 +5,7 @@ import random
 import pytest
 import zstandard
 
-from reviews.storage.chunks import compress, keep_frame, pack
+from reviews.storage.frames import compress, keep_frame, pack
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [1] * 250, [99, 1, 100, 3], [1000, 5], [40, 60, 130]])

@@ -6,7 +6,7 @@ import pytest
 
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
-from reviews.storage import line_reader
+from reviews.storage import unchanged_ranges
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import agree
 
@@ -69,8 +69,8 @@ class TestRanges:
         assert [number for number, _, _ in listed(again)] == list(range(1, 31))
         for number, text in enumerate(before, start=1):
             record = Evaluation.objects.get(evaluation_id=text.split(b'"')[3].decode())
-            [row] = line_reader.ranges_of_record(record)
-            assert line_reader.narrow_to_record(row, record).line == number
+            [row] = unchanged_ranges.ranges_of_record(record)
+            assert unchanged_ranges.narrow_to_record(row, record).line == number
 
     @pytest.mark.slow
     @pytest.mark.parametrize("message", ["short", LONG], ids=["in one chunk", "in different chunks"])

@@ -4,7 +4,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import people
 from reviews.accounts.permissions import ROLES
-from reviews.management.arguments import add_password_stdin, command_errors, read_password
+from reviews.management.arguments import add_password_stdin, read_password
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):

@@ -2,7 +2,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from reviews.management.arguments import command_errors, find_run
+from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.runs.changes import ImportUnderWay, archive_run, unarchive_run
 
 

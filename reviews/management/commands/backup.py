@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from cognireview.operations import backup
 from cognireview.operations.redacted_errors import describe
 from reviews.maintenance.backups import record_backup
-from reviews.management.arguments import command_errors
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):

@@ -5,7 +5,8 @@ from django.db import transaction
 
 from reviews.accounts import people
 from reviews.audit import events
-from reviews.management.arguments import add_password_stdin, command_errors, find_person, read_password
+from reviews.management.arguments import add_password_stdin, find_person, read_password
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):

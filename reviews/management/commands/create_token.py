@@ -3,7 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import api_tokens
-from reviews.management.arguments import command_errors, find_person, whole_number
+from reviews.management.arguments import find_person, whole_number
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):

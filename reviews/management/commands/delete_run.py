@@ -2,7 +2,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews.management.arguments import clean_name, command_errors, find_run
+from reviews.management.arguments import clean_name, find_run
+from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings

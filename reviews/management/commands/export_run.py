@@ -8,7 +8,8 @@ from reviews.exports import formats, jsonl
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.jobs import record_export
 from reviews.exports.output import ExportOptions, ExportOutput
-from reviews.management.arguments import add_output, command_errors, find_run
+from reviews.management.arguments import add_output, find_run
+from reviews.management.errors import command_errors
 from reviews.management.output_files import is_file, write, write_with_retry
 
 

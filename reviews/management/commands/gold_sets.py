@@ -6,14 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.gold.measurement import GOLD_FILTERS, described, measure
 from reviews.judge.scope import SCOPE_FILTERS, read_record_scope, read_scope
-from reviews.management.arguments import (
-    add_output,
-    clean_name,
-    command_errors,
-    find_run,
-    not_found,
-    open_input,
-)
+from reviews.management.arguments import add_output, clean_name, find_run, not_found, open_input
+from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.output_files import write_with_retry
 from reviews.management.report_tables import gold_parts

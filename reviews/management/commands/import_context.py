@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.imports.task_context import import_context
-from reviews.management.arguments import open_input, reason_of
+from reviews.management.arguments import open_input
+from reviews.management.errors import reason_of
 from reviews.models import ContextImport
 from reviews.records.wording import counted
 from reviews.storage.chunks import read_blocks

@@ -13,7 +13,8 @@ from django.db import transaction
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import NothingImported, Progress, import_stream
 from reviews.imports.recognition import PREVIEWED, PreviewRow, ToolRecognised, preview_row
-from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric, reason_of
+from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric
+from reviews.management.errors import reason_of
 from reviews.models import Evaluation, Import
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric

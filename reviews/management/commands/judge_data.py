@@ -5,7 +5,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from reviews.exports import typed_tables
 from reviews.judge import judge_data
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
-from reviews.management.arguments import add_output, command_errors, find_run
+from reviews.management.arguments import add_output, find_run
+from reviews.management.errors import command_errors
 from reviews.management.output_files import write_with_retry
 
 

@@ -17,7 +17,8 @@ from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.report_csv import report_csv
 from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_scope
-from reviews.management.arguments import command_errors, find_run
+from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.report_tables import comparison_parts, drift_parts, history_parts, report_parts
 from reviews.management.text_tables import print_parts

@@ -5,8 +5,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reviews.accounts.permissions import can
 from reviews.dashboard.known_answers import as_json
-from reviews.management.arguments import command_errors, find_person, find_run, whole_number
+from reviews.management.arguments import find_person, find_run, whole_number
 from reviews.management.columns import columns
+from reviews.management.errors import command_errors
 from reviews.models import KnownAnswerCheck, Run, User
 from reviews.records.conflicts import Conflict
 from reviews.records.wording import counted

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews.maintenance.verify_run import repair_import
+from reviews.maintenance.repair import repair_import
 from reviews.models import Import
 from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData

@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from cognireview.operations import backup
-from reviews.maintenance.backups import hold_back_messages
-from reviews.management.arguments import command_errors
+from reviews.maintenance.restored_messages import hold_back_messages
+from reviews.management.errors import command_errors
 from reviews.records.wording import counted
 
 

@@ -6,7 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET
-from reviews.management.arguments import command_errors, find_run
+from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.management.judge_filters import add_filters
 from reviews.management.report_tables import plan_parts
 from reviews.management.text_tables import print_parts

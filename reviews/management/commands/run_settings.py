@@ -11,7 +11,8 @@ from cognireview.types.runs import QueueSettings, SamplingSettings
 from reviews.days import read_day
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import FEWEST_REVIEWERS, MOST_REVIEWERS
-from reviews.management.arguments import command_errors, find_run, whole_number
+from reviews.management.arguments import find_run, whole_number
+from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.queue.queue_settings import MAX_CLAIM_MINUTES, configure_queue
 from reviews.records.conflicts import SettingsChanged

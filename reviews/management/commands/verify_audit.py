@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, Head
-from reviews.management.arguments import reason_of
+from reviews.management.errors import reason_of
 
 SHOWN = 100
 

@@ -11,7 +11,8 @@ from reviews.exports import verify_receipt
 from reviews.exports.verify_export import Comparison
 from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
 from reviews.exports.verify_receipt import UNREADABLE, InvalidReceipt
-from reviews.management.arguments import add_map, command_errors, read_mapping
+from reviews.management.arguments import add_map, read_mapping
+from reviews.management.errors import command_errors
 
 _NOT_TRUSTED = (
     "Signer not checked: anybody can edit a receipt and sign it with another key. Pass the site's key with "

@@ -39,7 +39,8 @@ from reviews.http.errors import error_page
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
-from reviews.views.shortcuts import form_page, refusal_in, render_form
+from reviews.views.form_fields import refusal_in
+from reviews.views.shortcuts import form_page, render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
 

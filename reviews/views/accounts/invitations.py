@@ -26,7 +26,8 @@ from reviews.views.accounts.people import (
     admins_only,
     render_people,
 )
-from reviews.views.shortcuts import form_page, refusal_in, refusal_shown, render_form
+from reviews.views.form_fields import refusal_in
+from reviews.views.shortcuts import form_page, refusal_shown, render_form
 
 _MAIL = """\
 {link.created_by.name} invites you to CogniReview as {role}. Open this link to choose your name and password:

@@ -16,7 +16,8 @@ from reviews.database.pagination import page_by_key, parse_key
 from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import ApiToken, User
-from reviews.views.shortcuts import WholeNumberField, form_page, page_links, refusal_in, render_form, requires
+from reviews.views.form_fields import WholeNumberField, refusal_in
+from reviews.views.shortcuts import form_page, page_links, render_form, requires
 
 _PAGE_SIZE = 50
 

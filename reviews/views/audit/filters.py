@@ -10,9 +10,10 @@ from django.utils.http import urlencode
 from reviews.audit.listing import EventFilter, find_run
 from reviews.audit.phrases import GROUPS, PHRASES, action_title
 from reviews.days import midnight
-from reviews.http.request import Request, reader_zone
+from reviews.http.request import Request
+from reviews.http.time_zone import reader_zone
 from reviews.models import User
-from reviews.views.shortcuts import DayField
+from reviews.views.form_fields import DayField
 
 # The prefix of a choice that stands for all actions of a group.
 _GROUP = "group:"

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check, people_with_role
 from reviews.audit import chain_checks
+from reviews.audit.differences import Detail, Difference, list_details, list_differences
 from reviews.audit.listing import EventFilter, as_json, event_pages, list_events
-from reviews.audit.phrases import Detail, Difference, list_details, list_differences, phrase_parts
+from reviews.audit.phrases import phrase_parts
 from reviews.database.pagination import Page
 from reviews.database.replica import yield_from_replica
 from reviews.exports.formats import CONTENT_TYPES, csv_row

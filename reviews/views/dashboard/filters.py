@@ -19,7 +19,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs
-from reviews.views.shortcuts import DayField
+from reviews.views.form_fields import DayField
 
 ALL_DAYS, CUSTOM = "all", "custom"
 PERIODS = {"1": "1 d", "7": "7 d", "30": "30 d", ALL_DAYS: "All"}

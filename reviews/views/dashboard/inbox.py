@@ -17,7 +17,8 @@ from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.inbox import jobs
 from reviews.inbox.items import Inbox, Item
-from reviews.inbox.kinds import BY_NAME, Place, place_of
+from reviews.inbox.kinds import BY_NAME
+from reviews.inbox.place import Place, place_of
 from reviews.models import Escalation, Evaluation, Run
 from reviews.models.runs import in_visible_runs
 from reviews.records.conflicts import Conflict

@@ -27,15 +27,8 @@ from reviews.review import known_answers as review_known_answers
 from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
-from reviews.views.shortcuts import (
-    WholeNumberField,
-    form_page,
-    load_in_run,
-    load_run,
-    refusal_in,
-    refusal_shown,
-    render_form,
-)
+from reviews.views.form_fields import WholeNumberField, refusal_in
+from reviews.views.shortcuts import form_page, load_in_run, load_run, refusal_shown, render_form
 from reviews.views.tables import (
     LIMITS,
     NOTHING,

@@ -13,7 +13,7 @@ from reviews.accounts.permissions import check
 from reviews.dashboard import spot_checks
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import Evaluation, SpotCheck, User
 from reviews.records.conflicts import Conflict
 from reviews.review import drafts
@@ -22,8 +22,9 @@ from reviews.review.forms.fields import encode_fields
 from reviews.review.forms.review import ReviewForm
 from reviews.views import inbox_navigation
 from reviews.views.dashboard import filters
+from reviews.views.form_fields import WholeNumberField
 from reviews.views.review import screen, toasts
-from reviews.views.shortcuts import WholeNumberField, form_page, load_in_run, refusal_shown, render_form
+from reviews.views.shortcuts import form_page, load_in_run, refusal_shown, render_form
 
 _LONGEST_REASON = 5_000
 _LISTED = 50

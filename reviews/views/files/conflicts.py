@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.history import file_conflicts
 from reviews.http.request import Request
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import FileConflict, Run
 from reviews.views import inbox_navigation
 from reviews.views.shortcuts import load_run, page_links

@@ -15,7 +15,8 @@ from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
 from reviews.models import Export, Import, IndependentReview, Run
 from reviews.views.files.imports import poll_seconds
-from reviews.views.shortcuts import form_page, load_in_run, load_run, refusal_in, render_form, render_part
+from reviews.views.form_fields import refusal_in
+from reviews.views.shortcuts import form_page, load_in_run, load_run, render_form, render_part
 
 SHOWN_EXPORTS = 20
 

@@ -18,7 +18,7 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import jobs
 from reviews.imports.exception_groups import group_exceptions
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import Export, Import, ImportLine, ImportProgress
 from reviews.storage.decompression import base_name
 from reviews.storage.errors import ImportRefused

@@ -12,7 +12,8 @@ from reviews.models import ContextImport, Run
 from reviews.records.wording import counted
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.shortcuts import UploadField, form_page, refusal_in, render_form
+from reviews.views.form_fields import UploadField, refusal_in
+from reviews.views.shortcuts import form_page, render_form
 
 SHOWN = 50
 SHOWN_ENTRIES = 100

@@ -29,7 +29,8 @@ from reviews.models import RUN_NAME_LENGTH, Import, Run, Upload
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.shortcuts import UploadField, form_page, refusal_in, render_form
+from reviews.views.form_fields import UploadField, refusal_in
+from reviews.views.shortcuts import form_page, render_form
 
 _DISK_FULL = (
     "The server's disk is full. The received part is kept for a day. Free some space on the server, then "

@@ -21,9 +21,10 @@ from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
 from reviews.judge.leaderboard import rank_models
 from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.models import Run
+from reviews.views.form_fields import refusal_in
 from reviews.views.judge import alt_test, causes, flags, funnel, leaderboard, position_bias, tables
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.shortcuts import form_page, load_run, refusal_in, render_form, replica_view
+from reviews.views.shortcuts import form_page, load_run, render_form, replica_view
 from reviews.views.tables import Table, as_csv
 
 _FORMAT_NAMES = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from cognireview.types.runs import PlannedPart
 from reviews.http.request import Request
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.judge import planning, review_plan
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, points

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from reviews.accounts.permissions import Denied, check_revise
 from reviews.database.statements import prepared_statements
 from reviews.http.request import Request
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import Evaluation
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict, RecordUnavailable

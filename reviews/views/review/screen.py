@@ -22,8 +22,9 @@ from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.changes import changes_since_review, summarise_changes
 from reviews.http.redirects import SeeOther
-from reviews.http.request import Request, reader_zone
-from reviews.inbox.kinds import place_of
+from reviews.http.request import Request
+from reviews.http.time_zone import reader_zone
+from reviews.inbox.place import place_of
 from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run, SpotCheck
 from reviews.queue import claims, due_dates, progress
 from reviews.queue.claim_columns import renewal_interval

@@ -13,8 +13,9 @@ from reviews.models import RUN_NAME_LENGTH, Run, User
 from reviews.queue.progress import run_progress
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, request_deletion, unarchive_run
+from reviews.views.form_fields import refusal_in
 from reviews.views.runs.settings_page import SettingsForm
-from reviews.views.shortcuts import form_page, load_run, refusal_in, render_form
+from reviews.views.shortcuts import form_page, load_run, render_form
 
 
 class RunNameForm(SettingsForm):

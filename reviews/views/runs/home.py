@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 from reviews.accounts.permissions import can, check
 from reviews.dashboard import own_work
 from reviews.dashboard.own_work import DoneCounts, Unfinished, WaitingCounts
-from reviews.http.request import Request, reader_zone
+from reviews.http.request import Request
+from reviews.http.time_zone import reader_zone
 from reviews.models import Run
 from reviews.queue import due_dates, progress
 from reviews.queue.next_record import runs_with_records

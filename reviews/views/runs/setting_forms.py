@@ -19,8 +19,8 @@ from reviews.records.wording import counted
 from reviews.rubric.guidelines import MAX_GUIDELINE, current_guideline, write_guideline
 from reviews.rubric.run_settings import current_settings, fingerprint
 from reviews.templatetags.times import due
+from reviews.views.form_fields import DayField, WholeNumberField
 from reviews.views.runs.settings_page import SettingsForm
-from reviews.views.shortcuts import DayField, WholeNumberField
 
 _SHARES = ("blind_share", "sample_share", "overlap_share", "spot_check_share")
 

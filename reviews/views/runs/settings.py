@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.places import PLACES
 from reviews.http.request import Request
-from reviews.inbox.kinds import place_of
+from reviews.inbox.place import place_of
 from reviews.models import Run
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric

@@ -13,7 +13,8 @@ from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.views.shortcuts import add_problems, form_page, load_run
+from reviews.views.form_fields import add_problems
+from reviews.views.shortcuts import form_page, load_run
 
 SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"

@@ -11,7 +11,8 @@ from reviews.http.request import Request
 from reviews.models import Run, Webhook
 from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.records.conflicts import Conflict
-from reviews.views.shortcuts import refusal_in, refusal_shown, render_form, requires
+from reviews.views.form_fields import refusal_in
+from reviews.views.shortcuts import refusal_shown, render_form, requires
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 # The latest messages on the page of a webhook.
