@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from django.http import HttpResponseBase
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, path
+from django.urls.resolvers import RoutePattern
 
 from reviews.api.problems import PREFIX
-from reviews.api.urls import urls as api
 from reviews.views.accounts import account, invitations, people, preferences, second_factor, tokens
 from reviews.views.audit import pages as audit
 from reviews.views.dashboard import inbox, known_answers, overview, spot_checks
@@ -36,6 +36,13 @@ from reviews.views.review import (
 from reviews.views.runs import archive, bulk_changes, home, lists, mappings, run_page, settings
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, operations, palette, styleguide, webhooks
+
+
+class _Api(URLResolver):
+    """The URLs of the API, imported by its first request. Pages, commands and the worker do not need them."""
+
+    def _populate(self) -> None:
+        """Do nothing. Django looks names of a namespace up in `url_patterns`."""
 
 
 def _with_csv(route: str, view: Callable[..., HttpResponseBase], name: str) -> list[URLPattern]:
@@ -264,7 +271,7 @@ _by_name = {page.name: page for page in pages}
 
 # The paths are tried in this order, so that of the API costs its requests nothing in front of 200 pages.
 urlpatterns = [
-    path(PREFIX.removeprefix("/"), api),
+    _Api(RoutePattern(PREFIX.removeprefix("/")), "reviews.api.urls", app_name="ninja", namespace="api-1"),
     *pages,
     *(
         path(str(_by_name[ours].pattern), _by_name[ours].callback, name=theirs)

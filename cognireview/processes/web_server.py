@@ -165,11 +165,11 @@ def _preload_application() -> None:
 
 
 def preload_pages() -> None:
-    """Import the pages, fill the tables of URLs and read the templates of frequent pages.
+    """Import the pages and the API, fill the tables of URLs and read the templates of frequent pages.
 
     Otherwise each web process does it at its first requests.
     """
-    import_module("cognireview.urls")
+    import_module("reviews.api.urls")
     reverse("login")
     folder = FILES_DIR / "templates"
     for file in chain.from_iterable(folder.glob(pattern) for pattern in _HOT_TEMPLATES):

@@ -6,7 +6,7 @@ from django.utils.functional import cached_property
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from reviews.api import operation_links, problems, values
+from reviews.api import operation_links, problem_handlers, problems, values
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
 from reviews.api.scopes import ScopeQuery
@@ -71,7 +71,7 @@ api = Api(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-for exception, handler in problems.HANDLERS.items():
+for exception, handler in problem_handlers.HANDLERS.items():
     api.add_exception_handler(exception, handler)
 # The first match is used, and ids may contain slashes: longer paths come first. The operations that create
 # runs come last. They accept any name, to say why it is refused.
@@ -102,9 +102,8 @@ for part in (
     api.add_router("", f"reviews.api.{part}.router")
 
 
-_patterns, _app, _namespace = api.urls
-for _pattern in _patterns:
+# `reviews.urls` names application and namespace, to load this module only for requests to the API.
+urlpatterns = api.urls[0]
+for _pattern in urlpatterns:
     # Operations check a token; `LoginMiddleware` would ask for a session.
     _pattern.callback.login_required = False  # type: ignore[union-attr]
-# The argument of `path`.
-urls = (_patterns, _app, _namespace)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpResponse
@@ -12,7 +13,6 @@ from django.views.decorators.http import require_safe
 
 from reviews.api.problem_types import TYPES
 from reviews.api.problems import CONTENT_TYPE, PREFIX
-from reviews.api.urls import api
 from reviews.http.request import Request
 
 _SCHEMA_URL = f"{PREFIX}openapi.json"
@@ -79,7 +79,8 @@ def problem_type(request: Request, slug: str) -> HttpResponse:
 @cache
 def _reference() -> str:
     """Return the markup of all operations. It is the same for everybody, and takes a tenth of a second."""
-    schema = api.get_openapi_schema()
+    # Other pages need no API.
+    schema = import_module("reviews.api.urls").api.get_openapi_schema()
     context = {
         "groups": [
             OperationGroup(tag["name"], tag["description"], list(_operations(schema, tag["name"])))
