@@ -16,6 +16,9 @@ class Backend(Protocol):
 
     is_blocking: ClassVar[bool]
 
+    @property
+    def http(self) -> httpx2.Client | httpx2.AsyncClient: ...
+
     async def send(
         self, method: str, url: str, headers: dict[str, str], content: bytes | Upload | None
     ) -> httpx2.Response:

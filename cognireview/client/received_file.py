@@ -83,7 +83,8 @@ class ReceivedFile:
 
         Raises `UnexpectedResponse` for another digest.
         """
-        found = _DIGEST.search(self._headers.get("repr-digest", ""))
+        is_encoded = "content-encoding" in self._headers
+        found = _DIGEST.search(self._headers.get("unencoded-digest" if is_encoded else "repr-digest", ""))
         if found and found[1] != base64.b64encode(self._digest.digest()).decode():
             raise UnexpectedResponse(f"{self._path.name} is damaged: its SHA-256 is not that of the server.")
         self._file.flush()

@@ -152,7 +152,9 @@ class Transport(Generic[B]):
             while True:
                 reached = file.size
                 try:
-                    async with self._answered(operation, address, headers=file.rest()) as response:
+                    async with self._answered(
+                        operation, address, headers=file.rest() | self._accepted()
+                    ) as response:
                         file.begin(response.status_code, response.headers)
                         async for block in self.backend.blocks(response):
                             file.write(block)
@@ -172,7 +174,8 @@ class Transport(Generic[B]):
         """
         lines = Lines()
         try:
-            async with self._answered(operation, address_of(operation, path, query or {})) as response:
+            address = address_of(operation, path, query or {})
+            async with self._answered(operation, address, headers=self._accepted()) as response:
                 kind = response.headers.get("content-type", "of an unknown type")
                 if kind.partition(";")[0] != JSONL:
                     raise UnexpectedResponse(
@@ -185,6 +188,11 @@ class Transport(Generic[B]):
             raise _broken(operation, error) from error
         for value in lines.rest():
             yield value
+
+    def _accepted(self) -> dict[str, str]:
+        """Return the header with which the server compresses a file: it names no other coding."""
+        is_known = "zstd" in self.backend.http.headers.get("Accept-Encoding", "")
+        return {"Accept-Encoding": "zstd"} if is_known else {}
 
     @asynccontextmanager
     async def _answered(

@@ -19,7 +19,7 @@ from reviews.exports import formats, output, stored_files
 from reviews.exports.jsonl import use_snapshot
 from reviews.exports.output import FIGURES, ExportOptions, ExportOutput, export_options
 from reviews.exports.stored_files import Kind, store_parts
-from reviews.http.streaming import download, repr_digest
+from reviews.http.streaming import download, sha256_field
 from reviews.models import Export, ExportPart, ExportProgress, Import, SourceChunk, User
 from reviews.storage.progress_connection import open_progress_connection
 
@@ -262,7 +262,7 @@ def _headers(export: Export, name: str) -> dict[str, str]:
         "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
         "Accept-Ranges": "bytes",
         "ETag": _etag(export),
-        "Repr-Digest": repr_digest(export.sha256),
+        "Repr-Digest": sha256_field(export.sha256),
         # Not no-store: a browser may resume an interrupted download.
         "Cache-Control": "private, no-cache",
     }

@@ -18,20 +18,31 @@ _MAX_IN_MEMORY = 4 * 1024**2
 
 
 def download(
-    blocks: Iterable[bytes], name: str, *, size: int | None = None, content_type: str = "application/x-ndjson"
+    blocks: Iterable[bytes],
+    name: str,
+    *,
+    size: int | None = None,
+    content_type: str = "application/x-ndjson",
+    accept_encoding: str = "",
 ) -> StreamingHttpResponse:
     """Return blocks as a download, by default of JSONL. Without `size` (bytes), spool the whole file first.
 
-    The SHA-256 of a spooled file is sent as Repr-Digest.
+    A spooled file is sent with its SHA-256, and compressed if the `accept_encoding` of the request is zstd.
     A response that fails midway looks complete to the client unless it is shorter than its Content-Length.
 
     The name may be user input: characters with a meaning in file systems or shells become `_`.
     """
     headers = {}
     if size is None:
-        blocks = _SpooledBlocks(blocks)
+        # Many clients list zstd among others but stop after the first frame of a file.
+        is_encoded = accept_encoding.strip().lower() == "zstd"
+        blocks = _SpooledBlocks(blocks, is_encoded=is_encoded)
         size = blocks.size
-        headers["Repr-Digest"] = repr_digest(blocks.sha256)
+        headers["Vary"] = "Accept-Encoding"
+        if is_encoded:
+            headers |= {"Content-Encoding": "zstd", "Unencoded-Digest": sha256_field(blocks.sha256)}
+        else:
+            headers["Repr-Digest"] = sha256_field(blocks.sha256)
     safe = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return StreamingHttpResponse(
         blocks,
@@ -44,8 +55,8 @@ def download(
     )
 
 
-def repr_digest(sha256: str) -> str:
-    """Return the value of the header Repr-Digest (RFC 9530) of a file. `sha256` is hexadecimal."""
+def sha256_field(sha256: str) -> str:
+    """Return the value of a digest header (RFC 9530) of a file. `sha256` is hexadecimal."""
     return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
 
 
@@ -61,12 +72,16 @@ class _Measured(Protocol):
 
 
 class _SpooledBlocks:
-    """Generated blocks, spooled in compressed form; large ones in an unnamed temporary file."""
+    """Generated blocks, spooled as zstd frames; large ones in an unnamed temporary file.
 
-    def __init__(self, blocks: Iterable[bytes]) -> None:
+    They are read as they were, or with `is_encoded` as the frames.
+    """
+
+    def __init__(self, blocks: Iterable[bytes], *, is_encoded: bool) -> None:
         stream = blocks if isinstance(blocks, _Measured) else MeteredStream(blocks)
         self._file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 closed with the answer
         self._frames: list[int] = []
+        self._is_encoded = is_encoded
         try:
             for part in pack(stream, BLOCK_SIZE):
                 self._file.write(part.frame)
@@ -76,11 +91,15 @@ class _SpooledBlocks:
             raise
         finally:
             close(blocks)
-        self.size, self.sha256 = stream.size, stream.sha256
+        #: In bytes, as they are read.
+        self.size = sum(self._frames) if is_encoded else stream.size
+        #: Of the blocks.
+        self.sha256 = stream.sha256
         self._file.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:
-        return map_ahead(zstandard.decompress, map(self._file.read, self._frames))
+        frames = map(self._file.read, self._frames)
+        return frames if self._is_encoded else map_ahead(zstandard.decompress, frames)
 
     def close(self) -> None:
         self._file.close()

@@ -11,6 +11,7 @@ from django.db import OperationalError
 
 from reviews.exports import jsonl
 from reviews.models import AuditEvent
+from reviews.storage.decompression import decompress_zstd
 from tests.api.conftest import Program
 from tests.api.test_imports import JSONL, TWO
 from tests.support.commands import Capture, manage
@@ -48,6 +49,9 @@ class TestExport:
         assert answer["Repr-Digest"] == f"sha-256=:{b64encode(sha256(TWO).digest()).decode()}:"
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
+        compressed = of_lea.ask("GET", "runs/evaluations/export", Accept_Encoding="zstd")
+        assert b"".join(decompress_zstd([compressed.getvalue()])) == TWO
+        assert (compressed["Content-Encoding"], compressed["Content-Type"]) == ("zstd", JSONL)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(

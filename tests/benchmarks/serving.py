@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import psutil
+from zstandard import ZstdDecompressor
 
 from tests.support.processes import Process, environment, running_manage_py
 from tests.support.waiting import free_port
@@ -58,10 +59,12 @@ class Connection:
         return json.loads(text) if text else None
 
     def read(self, path: str) -> int:
-        """Download a file and return its length."""
-        response = self._send("GET", path, None, self._headers)
+        """Download a file, compressed if the tool can, and return its length."""
+        response = self._send("GET", path, None, {**self._headers, "Accept-Encoding": "zstd"})
         assert response.status == http.HTTPStatus.OK, (path, response.status)
-        return sum(map(len, iter(lambda: response.read(1024**2), b"")))
+        is_encoded = response.headers["Content-Encoding"] == "zstd"
+        file = ZstdDecompressor().stream_reader(response, read_across_frames=True) if is_encoded else response
+        return sum(map(len, iter(lambda: file.read(1024**2), b"")))
 
     def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> http.client.HTTPResponse:
         return _send(self._connection, method, path, body, headers)

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+import zstandard
 
 from cognireview.client import (
     AsyncClient,
@@ -285,6 +286,29 @@ def test_broken_download_starts_again_and_leaves_one_file(conversation: Conversa
     assert (found.path, found.size, target.read_bytes()) == (target, 3, b"{}\n")
     assert [*tmp_path.iterdir()] == [target]
     assert "only=reviewed" in str(conversation.requests[0].url)
+
+
+def test_export_is_received_compressed(conversation: Conversation, tmp_path: Path) -> None:
+    content = b'{"a": 1}\n' * 1_000
+    digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
+    encoded = JSONL | {"Content-Encoding": "zstd", "Unencoded-Digest": f"sha-256=:{digest}:"}
+    # Whole frames one after the other, as the server stores them.
+    frames = zstandard.compress(content[:4_500]) + zstandard.compress(content[4_500:])
+    answer = {"status_code": 200, "headers": encoded, "content": frames}
+    found = conversation.hold([answer], lambda client: client.run("a").export_to(tmp_path / "out.jsonl"))
+    assert (found.size, (tmp_path / "out.jsonl").read_bytes()) == (len(content), content)
+    assert conversation.hold([answer], lambda client: client.run("a").exported()) == [{"a": 1}] * 1_000
+    # The server compresses nothing for a client that names several codings.
+    assert [request.headers["Accept-Encoding"] for request in conversation.requests] == ["zstd", "zstd"]
+
+
+def test_damaged_compressed_export_is_rejected(conversation: Conversation, tmp_path: Path) -> None:
+    digest = base64.b64encode(hashlib.sha256(b"[]").digest()).decode()
+    encoded = JSONL | {"Content-Encoding": "zstd", "Unencoded-Digest": f"sha-256=:{digest}:"}
+    answer = {"status_code": 200, "headers": encoded, "content": zstandard.compress(b"{}")}
+    with pytest.raises(UnexpectedResponse, match="is damaged"):
+        conversation.hold([answer], lambda client: client.run("a").export_to(tmp_path / "out.jsonl"))
+    assert not [*tmp_path.iterdir()]
 
 
 ETAG = {"ETag": '"one"', "Accept-Ranges": "bytes"}
