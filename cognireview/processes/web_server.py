@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.template.loader import get_template
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from granian import Granian
 from granian.constants import Interfaces
 from psycopg_pool import ConnectionPool
@@ -169,7 +169,7 @@ def preload_pages() -> None:
 
     Otherwise each web process does it at its first requests.
     """
-    import_module("reviews.api.urls")
+    get_resolver().check()
     reverse("login")
     folder = FILES_DIR / "templates"
     for file in chain.from_iterable(folder.glob(pattern) for pattern in _HOT_TEMPLATES):
