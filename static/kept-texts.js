@@ -13,6 +13,8 @@ const nameOf = (form) => {
   return JSON.stringify([form.action, ...hidden.map(({ name, value }) => [name, value])]);
 };
 
+const keptOne = () => JSON.parse(sessionStorage.getItem(KEY) || "null");
+
 function keep(kept) {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(kept));
@@ -22,7 +24,7 @@ function keep(kept) {
 }
 
 function restore() {
-  const kept = JSON.parse(sessionStorage.getItem(KEY) || "null");
+  const kept = keptOne();
   if (!kept) return;
   if (document.querySelector(SIGN_IN)) return keep({ ...kept, isUnsent: true });
   if (kept.isUnsent && !person()) return; // an error page
@@ -40,6 +42,6 @@ document.addEventListener("submit", ({ target }) => {
 });
 document.addEventListener("htmx:afterSettle", () => {
   // Until the next page, nobody knows whether a form was sent.
-  if (JSON.parse(sessionStorage.getItem(KEY) || "null")?.isUnsent) restore();
+  if (keptOne()?.isUnsent) restore();
 });
 restore();

@@ -18,13 +18,12 @@ from reviews.models import (
     SpotCheck,
     User,
 )
-from reviews.models.evaluations import draws_samples
+from reviews.models.evaluations import with_draws_samples
 from reviews.models.runs import in_visible_runs
 from reviews.queue.progress import number_of_records
 from reviews.review import blind_scoring, versions
 
-_KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
-_RUN = CompiledQuery(lambda: Run.objects.filter(name=parameter("name")).annotate(**_KNOWN_OF_RUN))
+_RUN = CompiledQuery(lambda: with_draws_samples(Run.objects.filter(name=parameter("name"))))
 _COUNTS: dict[str, Any] = {"records": number_of_records()}
 _COUNTED_RUN = CompiledQuery(lambda: _RUN.queryset.annotate(**_COUNTS))
 _RECORD = CompiledQuery(

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q, Value
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Collate, Length, Now
 from django.utils import timezone
 
@@ -354,11 +353,14 @@ class Evaluation(QuicklyLoaded):
         return NEEDS_REVIEW if self.hides_reasons else self.human_review_status
 
 
-def draws_samples() -> Combinable:
-    """Return the annotation of runs that sets `Run.draws_samples`, which saves a query."""
+def with_draws_samples(runs: "models.QuerySet[Run]") -> "models.QuerySet[Run]":
+    """Let the query of runs load `Run.draws_samples`, too, which takes a query otherwise."""
     sampled = IN_QUEUE & Q(run=models.OuterRef("pk"), is_sampled=True)
     has_samples = models.Exists(Evaluation.objects.filter(sampled))
-    return models.ExpressionWrapper(Q(sample_share__gt=0) | has_samples, models.BooleanField())
+    loaded: dict[str, Any] = {
+        "draws_samples": models.ExpressionWrapper(Q(sample_share__gt=0) | has_samples, models.BooleanField())
+    }
+    return runs.annotate(**loaded)
 
 
 class Skip(models.Model):

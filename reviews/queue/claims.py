@@ -271,9 +271,7 @@ def check_available(evaluation: Evaluation, reviewer: User, *, waiting: Sequence
     """
     review = evaluation.review
     if review and not evaluation.in_queue:
-        if review.reviewer == reviewer:
-            raise RecordUnavailable("You already submitted this in another tab.")
-        raise RecordUnavailable(late_reason(review))
+        raise RecordUnavailable(late_reason(review, reviewer))
     if not evaluation.in_queue:
         raise RecordUnavailable(
             f"This record is not in the queue: its status is {evaluation.human_review_status}."
@@ -285,9 +283,10 @@ def check_available(evaluation: Evaluation, reviewer: User, *, waiting: Sequence
     check_unclaimed(evaluation, reviewer)
 
 
-def late_reason(review: Review) -> str:
-    """Say that somebody else has decided the record."""
-    return f"{review.reviewer.name} submitted this at {format_time(review.submitted_at)}."
+def late_reason(review: Review, reader: User) -> str:
+    """Say who has decided the record, and when."""
+    name = "You" if review.reviewer == reader else review.reviewer.name
+    return f"{name} submitted this at {format_time(review.submitted_at)}."
 
 
 def _check_independent(evaluation: Evaluation, reviewer: User, waiting: Sequence[int] | None) -> None:

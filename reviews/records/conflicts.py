@@ -45,10 +45,10 @@ class RecordReimported(Conflict):
 
 
 class DraftOutdated(Conflict):
-    """A newer revision of the draft was saved, in another tab or by a faster request."""
+    """A newer revision of the draft was saved, from elsewhere or by a faster request."""
 
     def __init__(self, saved_at: dt.datetime) -> None:
-        super().__init__("You edited this record in another tab.")
+        super().__init__("A newer draft of yours was saved.")
         #: Time of the newer revision.
         self.saved_at = saved_at
 

@@ -251,8 +251,9 @@ def _disagreement(reviews: Sequence[Review]) -> Disagreement:
 
 
 def _differing(reviews: Sequence[Review], rubric: Rubric) -> Iterator[DifferingScores]:
-    names = {name: None for review in reviews for name in review.corrected_scores or {}}
-    for name in names:
+    scored = {name: None for review in reviews for name in review.corrected_scores or {}}
+    known = [name for name in rubric.names if name in scored]
+    for name in dict.fromkeys([*known, *scored]):  # the database orders keys by their length
         if differs(name, reviews):
             yield DifferingScores(rubric.title(name), [_voice(name, one) for one in reviews])
 

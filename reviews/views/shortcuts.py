@@ -33,11 +33,10 @@ from reviews.models import (
     SavedView,
     SpotCheck,
 )
-from reviews.models.evaluations import draws_samples
+from reviews.models.evaluations import with_draws_samples
 from reviews.models.runs import sees_every_run
 
-_KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
-RUN = CompiledQuery(lambda: Run.objects.filter(pk=parameter("key")).annotate(**_KNOWN_OF_RUN))
+RUN = CompiledQuery(lambda: with_draws_samples(Run.objects.filter(pk=parameter("key"))))
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
 R = TypeVar("R", bound=HttpResponseBase)

@@ -276,7 +276,7 @@ def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
     settle(other)
     comment(other, "From the second tab.")
     strip = other.locator("#strip .strip")
-    expect(strip).to_contain_text("You edited this record in another tab at")
+    expect(strip).to_contain_text("You saved a newer draft at")
     draft_is(other, "failing")
     assert comment_in(Draft.objects.get()) == "From the first tab."
     other.keyboard.type(" Typed on.")

@@ -11,6 +11,7 @@ from reviews.review import escalations, independent_reviews
 from reviews.review.adjudication import describe_disagreement, find_disagreements
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.rubrics import rubric_data
 from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +48,16 @@ def test_criteria_with_the_same_scores_are_named_together(run: Run, ana: User, b
         decide(Evaluation.objects.get(), person, scores=entries)
     found = find_disagreements([record.pk], lea)[record.pk]
     assert describe_disagreement(found) == "ana Yes, bo No on A, B; ana No, bo Yes on C"
+
+
+def test_criteria_are_named_in_the_order_of_the_rubric(run: Run, ana: User, bo: User, lea: User) -> None:
+    names = ("thoroughness", "rigor", "style")
+    Run.objects.update(rubric=rubric_data(*names))
+    record = EvaluationFactory.create(run=run)
+    for person, score in ((ana, "Yes"), (bo, "No")):
+        decide(Evaluation.objects.get(), person, scores={name: {"score": score} for name in names})
+    found = find_disagreements([record.pk], lea)[record.pk]
+    assert describe_disagreement(found) == "ana Yes, bo No on Thoroughness, Rigor, Style"
 
 
 @pytest.mark.slow

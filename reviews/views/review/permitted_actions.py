@@ -1,5 +1,6 @@
 """The claim of a record, and the actions that a person may take on its review screen."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.urls import reverse
@@ -38,6 +39,18 @@ def permitted_actions(
         "can_add_review": _can_add_review(request, record),
         "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
     }
+
+
+def remedy(actions: Mapping[str, Any], *, is_typed: bool) -> str:
+    """Return what a person can do with a record they cannot submit: `add`, `revise` or `take over`, or "".
+
+    `actions` is returned by `permitted_actions`. `is_typed` says whether there are entries to save.
+    """
+    if is_typed and actions["can_add_review"]:
+        return "add"
+    if is_typed and actions["can_revise"] and actions["evaluation"].is_decided:
+        return "revise"
+    return "take over" if actions["can_release"] else ""
 
 
 def _can_add_review(request: Request, record: Evaluation) -> bool:

@@ -51,7 +51,7 @@ def _late_draft(request: Request, record: Evaluation, review: Review) -> HttpRes
         draft=drafts.find_draft(record, request.user),
         blind_scores=blind_scoring.find_locked_in(record, request.user),
     )
-    return screen.record_screen(request, record, form=form, problem=claims.late_reason(review))
+    return screen.record_screen(request, record, form=form, problem=claims.late_reason(review, request.user))
 
 
 @require_safe

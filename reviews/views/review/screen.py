@@ -38,7 +38,7 @@ from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.views import inbox_navigation
 from reviews.views.review import criterion_rows, sibling_rows
-from reviews.views.review.permitted_actions import permitted_actions
+from reviews.views.review.permitted_actions import permitted_actions, remedy
 from reviews.views.shortcuts import check_not_deleted, render_part
 
 #: How long a screen must have been visible, in milliseconds, before it accepts input.
@@ -218,10 +218,10 @@ def record_screen(
     }
     if spot_check:
         context |= {"url": spot_check.url, "submit_url": spot_check.url}
-    is_open = context["own"] or is_revision
+    is_open = context["own"] or is_revision or form is not None
     if is_revision:
         context["can_submit"] = context["can_revise"]
-    kept = drafts.find_draft(record, request.user) if basis.has_draft and (is_open or form) else None
+    kept = drafts.find_draft(record, request.user) if basis.has_draft and is_open else None
     draft = None if form else kept
     readable = independent_reviews.readable_for_adjudication(record, request.user)
     shown = _form(request, record, form, draft, basis=basis, readable=readable)
@@ -229,9 +229,9 @@ def record_screen(
         shown.revision = kept.revision  # the next save continues the saved draft
     if shown.is_blind:
         context["submit_url"] = reverse("lock-in", args=[record.pk])
-    is_open = is_open or form is not None
     context |= {
         "is_open": is_open,
+        "remedy": remedy(context, is_typed=is_open),
         "draft": draft,
         "form": shown,
         "undoable": None if is_open else undoable_action(request, record.run),
@@ -373,10 +373,12 @@ def lost(request: Request, pk: int, problem: str, *, newer_at: dt.datetime | Non
     `newer_at` is when a newer draft was saved, if that is the reason.
     """
     record = load(request, pk)
-    context = permitted_actions(request, record) | {
+    actions = permitted_actions(request, record)
+    context = actions | {
         "problem": problem,
         "newer_at": newer_at,
         "query": position(request),
         "is_typed": True,
+        "remedy": remedy(actions, is_typed=True),
     }
     return render(request, "review/notices/problem.html", context, status=HTTPStatus.CONFLICT)

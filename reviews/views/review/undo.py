@@ -38,8 +38,7 @@ def _sentence(undone: Undone) -> str:
     if not undone.is_claimed:
         kept = " Your scores are kept as a draft." if undone.action.is_decision else ""
         return f"Undone: {undone.action.label}.{kept}"
-    entered = " with your scores" if undone.action.is_decision else ""
-    return f"Undone. {undone.evaluation.title} is open again{entered}."
+    return f"Undone. {undone.evaluation.title} is open again."  # the strip names its draft
 
 
 def _refused(request: Request, run: Run, refusal: Conflict) -> HttpResponse:

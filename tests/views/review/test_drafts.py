@@ -79,7 +79,7 @@ class TestSaveDraft:
         response = as_ana.post(url("draft", claimed), form_of(claimed, comments="Older.") | {"revision": "4"})
         page = text(response)
         assert response.status_code == 409
-        assert "You edited this record in another tab at" in page
+        assert "You saved a newer draft at" in page
         assert 'data-state="newer"' in page
         assert "Load that version" in page
         assert ["comments", "Newer."] in Draft.objects.get().fields
