@@ -61,9 +61,11 @@ class Population:
     #: The name of each cell, from coarse to fine: flag, verdict, judge, prompt, model.
     paths: Sequence[tuple[str, ...]]
     #: The number of records of each cell.
-    sizes: IntArray
+    sizes: IntArray | FloatArray
     #: The cluster of each record, by cell.
     clusters: Sequence[IntArray]
+    #: The number of records that each record represents, by cell. Without it, these are all records.
+    weights: Sequence[FloatArray] | None = None
 
     @cached_property
     def seen(self) -> BoolArray:
@@ -85,7 +87,7 @@ class Population:
     def _add_up(self, places: Places, unit: IntArray) -> FloatArray:
         of_cells = self._of_cells.get(places.key)
         if of_cells is None:
-            of_cells = places.tally(self.clusters)
+            of_cells = places.tally(self.clusters, self.weights)
             self._of_cells.clear()
             self._of_cells[places.key] = of_cells
         found = np.zeros((int(unit.max(initial=-1)) + 1, places.size))

@@ -39,12 +39,19 @@ class Responses(Columns):
     second: IntArray
     #: N x 4: the number of records of the first judge that are unflagged and flagged, then of the second.
     records: IntArray
+    #: The number of responses that each represents: 1 / (its probability to be in a random sample), or 1.
+    weight: FloatArray
 
     @cached_property
+    def flags(self) -> IntArray:
+        """Which judges have a flagged record of each response: 1 for the first plus 2 for the second."""
+        flags: IntArray = (self.records[:, [1, 3]] > 0) @ np.array([1, 2])
+        return flags
+
+    @property
     def is_flagged(self) -> BoolArray:
         """Whether some record of each response is flagged."""
-        flagged: BoolArray = (self.records[:, 1] > 0) | (self.records[:, 3] > 0)
-        return flagged
+        return self.flags > 0
 
     @cached_property
     def differs(self) -> BoolArray:
@@ -93,12 +100,13 @@ def response_weights(responses: Responses, ratings: PairedRatings) -> FloatArray
     Each record of a response can be rated, those of the first judge and of the second, flagged ones and
     sampled ones with another probability (the single-frame estimator of Kalton & Anderson 1986, Journal of
     the Royal Statistical Society A 149:65). The probability of a kind of records is the share that was rated,
-    so it includes how far the reviews of each run have got.
+    so it includes how far the reviews of each run have got. A rating of a response in a random sample
+    represents ratings of others.
     """
-    each = 1 / ratings.raters
+    each = responses.weight[ratings.response] / ratings.raters
     rated = add_up(ratings.frame, each, _FRAMES)
     whole = add_up(ratings.frame, ratings.weight * each, _FRAMES)
-    chance = rated / np.maximum(1, responses.records.sum(axis=0))
+    chance = rated / np.maximum(1, responses.weight @ responses.records)
     relative = ratings.weight * each * (rated / np.maximum(whole, np.finfo(float).tiny))[ratings.frame]
     weights: FloatArray = relative / (responses.records[ratings.response] @ chance)
     return weights
@@ -169,8 +177,8 @@ def _totals(
     kinds = (2, 2, 2, _MIXED + 1, _MIXED + 1)
     key = np.ravel_multi_index(
         (
-            responses.records[:, 1] > 0,
-            responses.records[:, 3] > 0,
+            responses.flags % 2,
+            responses.flags // 2,
             responses.differs,
             _verdicts(responses.first),
             _verdicts(responses.second),
@@ -180,12 +188,13 @@ def _totals(
     # Ratings weigh the same where the same records are flagged, so such responses are never pooled.
     paths = [(f"{first}{second}", *map(str, verdicts)) for first, second, *verdicts in np.ndindex(*kinds)]
     order = np.argsort(key.astype(np.int16), kind="stable")
-    sizes = np.bincount(key, minlength=len(paths))
-    of_cell = np.split(responses.cluster[order], np.cumsum(sizes)[:-1])
+    ends = np.cumsum(np.bincount(key, minlength=len(paths)))[:-1]
+    of_cell, weights = np.split(responses.cluster[order], ends), np.split(responses.weight[order], ends)
+    sizes = add_up(key, responses.weight, len(paths))
     sample = Sample(key[ratings.response], responses.cluster[ratings.response], weight)
     values = np.column_stack([ratings.right, np.ones(len(ratings))])
     domains = [int(by_flag and path[0] != "00") for path in paths]
-    return cluster_totals(sample, values, Population(paths, sizes, of_cell), domains)
+    return cluster_totals(sample, values, Population(paths, sizes, of_cell, weights), domains)
 
 
 def _verdicts(counts: IntArray) -> IntArray:
@@ -204,20 +213,21 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
     differs = responses.differs
     some, rated = _part(replace(responses, cluster=place), ratings, differs)
     change = _change(some, rated, weight[differs[ratings.response]], clusters_found)
-    whole = np.bincount(place, minlength=clusters_found)
+    is_unknown = ~np.isin(some.flags, some.flags[rated.response])
+    whole = add_up(place, responses.weight, clusters_found)
     of_all = add_up(place[ratings.response], weight, clusters_found)
-    n = len(responses)
+    n = float(responses.weight.sum())
     value = change.total / n
     residual = (change.by_cluster - value * whole) / n
     variance = float((residual**2 / (1 - np.minimum(0.5, whole / n))).sum()) + change.unseen / n**2
-    represented = (len(some) - change.unknown) / n if len(rated) else 1.0
+    represented = float(some.weight[~is_unknown].sum()) / n if len(rated) else 1.0
     effective = _effective(change.weights) if len(rated) else float(clusters_found)
     number = change.ratings if len(rated) else effective
     # Two more ratings, one in favour of each judge: Bonett & Price 2012, Journal of Educational and
     # Behavioral Statistics 37:479.
     variance += represented**2 * 2 / ((number + 2) * (effective + 2))
     df = max(1.0, sqrt(max(1.0, _effective(of_all) - 1) * max(1.0, effective - 1)))
-    unknown = change.unknown / n
+    unknown = float(some.weight[is_unknown].sum()) / n
     reach = t_quantile(df) * sqrt(variance) + unknown
     estimate = Estimate(
         value,
@@ -227,7 +237,7 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
         clusters=int(np.count_nonzero(of_all)),
     )
     beyond = max(0.0, abs(value) - unknown)
-    return Comparison(estimate, t_tail(beyond / sqrt(variance), df) if beyond else 1.0), change.unknown
+    return Comparison(estimate, t_tail(beyond / sqrt(variance), df) if beyond else 1.0), int(is_unknown.sum())
 
 
 class _Change(NamedTuple):
@@ -242,14 +252,12 @@ class _Change(NamedTuple):
     weights: FloatArray
     #: The effective number of ratings.
     ratings: float
-    #: Responses that no rating represents.
-    unknown: int
 
 
 def _change(some: Responses, ratings: PairedRatings, weight: FloatArray, size: int) -> _Change:
     """Add up the change on responses with different verdicts. Their clusters are numbers below `size`."""
     if not len(ratings):
-        return _Change(0.0, np.zeros(size), 0.0, np.zeros(size), 0.0, len(some))
+        return _Change(0.0, np.zeros(size), 0.0, np.zeros(size), 0.0)
     totals = _totals(some, ratings, weight)
     rows = np.flatnonzero(np.bincount(some.cluster, minlength=size))
     by_cluster, weights = np.zeros(size), np.zeros(size)
@@ -262,7 +270,6 @@ def _change(some: Responses, ratings: PairedRatings, weight: FloatArray, size: i
         float(direction @ totals.unseen @ direction),
         weights,
         float(weights.sum() ** 2 / totals.squares[2]),
-        totals.uncovered,
     )
 
 

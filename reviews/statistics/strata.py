@@ -13,7 +13,9 @@ ENOUGH = 10
 UNCOVERED = -1
 
 
-def group_cells(paths: Sequence[tuple[str, ...]], sizes: IntArray, ratings: IntArray) -> IntArray:
+def group_cells(
+    paths: Sequence[tuple[str, ...]], sizes: npt.NDArray[np.generic], ratings: IntArray
+) -> IntArray:
     """Return the group of each cell, from 0, or `UNCOVERED`.
 
     Cells are split by their first name, then by the second, and so on. Parts with too few ratings are pooled,

@@ -53,11 +53,12 @@ class Places(NamedTuple):
             return cls(np.arange(CLUSTERS) % _MOST_CLUSTERS, _MOST_CLUSTERS, b"")
         return cls(np.cumsum(seen) - 1, size, seen.tobytes())
 
-    def tally(self, clusters: Sequence[IntArray]) -> FloatArray:
-        """Return arrays x size: how often each array has each row."""
+    def tally(self, clusters: Sequence[IntArray], weights: Sequence[FloatArray] | None = None) -> FloatArray:
+        """Return arrays x size: how often each array has each row, or the sums of the weights."""
         found = np.zeros((len(clusters), self.size))
         for number, array in enumerate(clusters):
-            found[number] = np.bincount(self.row[array], minlength=self.size)
+            weight = weights[number] if weights else None
+            found[number] = np.bincount(self.row[array], weight, minlength=self.size)
         return found
 
 

@@ -106,7 +106,7 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
 def filled(count: int) -> Run:
     """Create a run of `count` records, the only one in the database."""
     database.empty()
-    run = Run.objects.create(name=database.RUN)
+    run = Run.objects.create(name=database.RUN, blind_share=0)
     source = Import.objects.create(run=run, file_name="run.jsonl", state=Import.State.DONE)
     execute(_FILL, {"run": run.pk, "source": source.pk, "count": count})
     execute("VACUUM ANALYZE evaluation")

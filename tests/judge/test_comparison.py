@@ -1,5 +1,8 @@
 """Comparison of judges on the same responses, between runs and within a run."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -256,19 +259,50 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
 
 
+def judge_others(*runs: Run, **values: Any) -> None:
+    """Import 200 responses that nobody rated, on which all judges agree."""
+    for run in runs:
+        judged(run, ["Pass"] * 200, tasks=[f"other {number}" for number in range(200)], **values)
+
+
 @pytest.mark.slow
 class TestSample:
-    """Pages compare a random sample of the responses that two runs have in common."""
+    """Pages compare all rated responses and a random sample of the others."""
 
     @pytest.mark.usefixtures("rated")
-    def test_sample_of_responses_is_compared_in_both_runs(self, first: Run, second: Run) -> None:
+    def test_rated_responses_and_a_sample_of_the_others_are_compared(self, first: Run, second: Run) -> None:
+        judge_others(first, second)
         whole, sample = (
             compare_runs(first, JudgeScope(second)),
-            compare_runs(first, JudgeScope(second), Limits(records=9)),
+            compare_runs(first, JudgeScope(second), Limits(records=40)),
         )
-        assert (whole.responses, sample.responses, sample.n) == (18, 10, 10)
-        assert sample.notes[0].startswith("Only a random sample of 10 common responses is compared;")
+        assert (whole.responses, whole.n) == (218, 18)
+        assert (sample.counts, sample.n) == (whole.counts, 18)
+        assert 40 < sample.responses < 59
+        assert sample.notes[0].startswith(f"Compared: {sample.responses} common responses, the rated ones")
         assert not any("sample" in note for note in whole.notes)
+
+    @pytest.mark.usefixtures("rated")
+    def test_sampled_responses_represent_the_others(self, first: Run, second: Run) -> None:
+        judge_others(first, second)
+        found = compare_runs(first, JudgeScope(second), Limits(records=40))
+        assert found.difference.value == pytest.approx(7 / 218, rel=0.3)
+        assert 7 / found.responses > 3 * 7 / 218
+
+    @pytest.mark.usefixtures("rated")
+    def test_many_rated_responses_are_sampled_too(
+        self, first: Run, second: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(judged_records, "MOST_RATED", 10)
+        judge_others(first, second)
+        rated = [one.evaluation_id for one in Rating.objects.filter(cell__criterion=None)]
+        scopes, judges = (JudgeScope(first), JudgeScope(second)), ((), ())
+        selected = judged_records.select_records(scopes, judges, 40)
+        side, _ = judged_records.add_rated(selected, scopes, judges, np.array(rated))
+        is_rated = np.isin(side.record, rated)
+        assert is_rated.sum() == 10
+        assert side.weight[is_rated].sum() == pytest.approx(18, rel=0.5)
+        assert side.weight.sum() == pytest.approx(218, rel=0.4)
 
     @pytest.mark.usefixtures("rated")
     def test_few_common_responses_are_all_compared(self, first: Run, second: Run) -> None:
@@ -282,9 +316,11 @@ class TestSample:
     def test_sample_within_a_run_has_all_judges_of_a_response(self, first: Run, ana: User) -> None:
         rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
         judged(first, [case[1] for case in CASES], judge_llm_model="judge-2")
-        [found] = compare_judges(JudgeScope(first), Limits(records=10))
-        assert found.responses == found.n
-        assert 5 <= found.n <= 7
+        judge_others(first)
+        judge_others(first, judge_llm_model="judge-2")
+        [found] = compare_judges(JudgeScope(first), Limits(records=40))
+        assert found.n == 18
+        assert 18 < found.responses < 40
 
 
 class TestParts:

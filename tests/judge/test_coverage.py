@@ -16,6 +16,7 @@ GATE_ONLY = (
     "kappa: prevalence .9, n = 50",
     "alpha: 2 reviewers, 0.95, pass rate 0.9, n = 200",
     "difference of runs: both runs rated, 3 responses a task",
+    "difference of runs: a sample of 10% of the unrated responses",
     "pass rate: one judge, 10% sample",
     "accuracy: 5 ratings a task, n = 200",
     "leniency: 5 ratings a task, only milder, n = 400",

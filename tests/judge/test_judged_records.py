@@ -55,7 +55,7 @@ def columns(scopes: tuple[JudgeScope, ...], most: int | None) -> list[Any]:
     names: list[tuple[JudgeAndPrompt, ...]] = [load_scope_judges(scope).pairs for scope in scopes]
     found = select_records(scopes, tuple(names), most)
     return [
-        found.is_sample,
+        found.last,
         *(
             [[*value] if hasattr(value, "__iter__") else value for value in vars(side).values()]
             for side in found.sides

@@ -1,5 +1,6 @@
 """The comparison of two judges on the same responses."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -23,7 +24,7 @@ def responses(*verdicts: tuple[int, int]) -> Responses:
     one_hot = np.eye(3, dtype=np.int64)
     first, second = np.array(verdicts).T
     flags = np.tile([0, 1, 0, 1], (len(verdicts), 1))
-    return Responses(np.arange(len(verdicts)), one_hot[first], one_hot[second], flags)
+    return Responses(np.arange(len(verdicts)), one_hot[first], one_hot[second], flags, np.ones(len(verdicts)))
 
 
 def ratings(answered: Responses, *rated: tuple[int, int], side: int = 0) -> PairedRatings:
@@ -57,6 +58,23 @@ def test_response_that_both_runs_can_rate_does_not_count_twice() -> None:
     noise = errors.std(axis=1) / sqrt(REPLICATIONS)
     assert abs(errors[0].mean()) < 3 * noise[0]
     assert errors[1].mean() < -5 * noise[1]
+
+
+@pytest.mark.slow
+def test_sample_of_unrated_responses_leaves_estimates_unbiased() -> None:
+    """Rated responses are flagged more often, and a judge is wrong more often on flagged ones."""
+    runs = TwoRuns(tasks=300, rated=((0.6, 0.1), (0.3, 0.0)), others=0.1)
+    found = []
+    for rng in np.random.default_rng(1).spawn(REPLICATIONS):
+        drawn = runs.draw(rng)
+        known = compare_verdicts(drawn.responses, drawn.ratings)
+        ones = replace(drawn.responses, weight=np.ones(len(drawn.responses)))
+        naive = compare_verdicts(ones, drawn.ratings)
+        found.append((known.first.value, known.difference.difference.value, naive.first.value))
+    errors = np.array(found) - (runs.first_accuracy, runs.difference, runs.first_accuracy)
+    deviations = errors.mean(axis=0) / (errors.std(axis=0) / sqrt(REPLICATIONS))
+    assert abs(deviations[:2]).max() < 3
+    assert deviations[2] < -5
 
 
 def test_weight_is_the_inverse_of_the_expected_number_of_ratings() -> None:

@@ -16,7 +16,7 @@ from reviews.judge.figure_cache import cache_records
 from reviews.judge.scope import JudgeScope
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.statistics.strata import IntArray
-from reviews.statistics.sums import BoolArray, Columns
+from reviews.statistics.sums import BoolArray, Columns, FloatArray
 
 #: The verdicts, in the order of `EvaluationFacets.verdict_order`.
 VERDICTS = tuple(verdict for verdict in VERDICT_ORDER if verdict != NO_VERDICT)
@@ -35,7 +35,7 @@ _RECORD = np.dtype(
 _RECORDS = """
     WITH answered AS (
         SELECT evaluation_id, response, verdict_order, is_flagged, cluster, {judge} AS judge
-        FROM evaluation_facets AS known WHERE run_id = %(run)s AND response <= %(last)s AND {chosen}
+        FROM evaluation_facets AS known WHERE run_id = %(run)s AND {some} AND {chosen}
         UNION ALL
         SELECT known.evaluation_id,
                response_key(task_id, evaluation.evaluation_id, model_id, context.response),
@@ -50,7 +50,7 @@ _RECORDS = """
         int8send(response) || int8send(evaluation_id) || int2send(verdict_order)
         || int2send(is_flagged::int::int2) || int4send(cluster) || int2send(judge::int2), ''
     )
-    FROM answered WHERE judge >= 0 AND response <= %(last)s
+    FROM answered WHERE judge >= 0 AND {some}
 """
 # The numbers of responses are hashes, so those with the lowest numbers are a random sample.
 _LAST = """
@@ -59,7 +59,15 @@ _LAST = """
                   WHERE other.run_id = %(second)s AND other.response = one.response AND {other})
     ORDER BY response OFFSET %(most)s LIMIT 1
 """
-_HIGHEST = 2**63 - 1
+_RATED = """
+    SELECT ARRAY(
+        SELECT DISTINCT response FROM evaluation_facets
+        WHERE evaluation_id = ANY(%(records)s) AND response IS NOT NULL ORDER BY response LIMIT %(most)s
+    )
+"""
+#: Of more rated responses, a random sample is compared.
+MOST_RATED = 50_000
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +84,8 @@ class JudgedRecords(Columns):
     cluster: IntArray
     #: The place of each record's judge in the list of judges, or 0.
     judge: IntArray
+    #: The number of responses that each record's response represents.
+    weight: FloatArray
     #: The number of records without a verdict, which are left out.
     without_verdict: int
 
@@ -85,8 +95,8 @@ class Selection(NamedTuple):
 
     #: The records of each scope.
     sides: tuple[JudgedRecords, ...]
-    #: Whether only a random sample of the common responses was loaded.
-    is_sample: bool
+    #: The last response of a random sample of the common ones. None if all were loaded.
+    last: int | None
 
     @property
     def held(self) -> int:
@@ -105,7 +115,43 @@ def select_records(
     """
     last = None if most is None else _last_of_sample(scopes[0], scopes[-1], most)
     sides = (load_records(scope, names, last=last) for scope, names in zip(scopes, judges, strict=True))
-    return Selection(tuple(sides), last is not None)
+    return Selection(tuple(sides), last)
+
+
+def add_rated(
+    selected: Selection,
+    scopes: tuple[JudgeScope, ...],
+    judges: tuple[tuple[JudgeAndPrompt, ...], ...],
+    records: IntArray,
+) -> tuple[JudgedRecords, ...]:
+    """Add the responses of rated records to a random sample of responses, and weight the others.
+
+    Ratings are few, so a sample of all responses would leave most of them out. Each side of the result is
+    sorted. Takes a query, and one for each scope. Without a sample, all responses are there already.
+    """
+    last = selected.last
+    if last is None:
+        return selected.sides
+    rated = np.array(fetch_value(_RATED, {"records": records.tolist(), "most": MOST_RATED}), dtype=np.int64)
+    last_rated = max(last, int(rated[-1])) if len(rated) == MOST_RATED else _HIGHEST
+    added = rated[rated > last].tolist()
+    sides = []
+    for side, scope, names in zip(selected.sides, scopes, judges, strict=True):
+        more = load_records(scope, names, responses=added)
+        # Responses of the sample come first.
+        columns = {
+            name: np.concatenate([getattr(side, name), getattr(more, name)]) for name in _RECORD.names or ()
+        }
+        is_rated = np.isin(columns["response"], rated)
+        weight = np.where(is_rated, 1 / _share_up_to(last_rated), 1 / _share_up_to(last))
+        without_verdict = side.without_verdict + more.without_verdict
+        sides.append(JudgedRecords(**columns, weight=weight, without_verdict=without_verdict))
+    return tuple(sides)
+
+
+def _share_up_to(last: int) -> float:
+    """Return the share of all responses whose numbers are at most this one."""
+    return (last - _LOWEST) / (_HIGHEST - _LOWEST)
 
 
 def _last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | None:
@@ -121,14 +167,19 @@ def _last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | N
 
 
 def load_records(
-    scope: JudgeScope, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int | None = None
+    scope: JudgeScope,
+    judges: tuple[JudgeAndPrompt, ...] = (),
+    *,
+    last: int | None = None,
+    responses: list[int] | None = None,
 ) -> JudgedRecords:
     """Load the records of a scope, or of some of its judges. Takes one query.
 
-    With `last`, only those of responses up to this one.
+    With `last`, only those of responses up to this one. With `responses`, only those of these.
     """
     chosen, values = scope.facet_conditions("known")
-    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last}
+    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last, "responses": responses}
+    some = "response <= %(last)s" if responses is None else "response = ANY(%(responses)s)"
     judge = "0"
     if judges:
         judge = "CASE"
@@ -136,10 +187,11 @@ def load_records(
             values[f"keys{place}"] = [facet_key("judge", name.judge), facet_key("template", name.template)]
             judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
         judge += " ELSE -1 END"
-    packed = fetch_value(_RECORDS.format(judge=judge, chosen=chosen), values)
+    packed = fetch_value(_RECORDS.format(judge=judge, chosen=chosen, some=some), values)
     found = np.frombuffer(packed or b"", dtype=_RECORD)
     has_verdict = found["verdict"] < len(VERDICTS)
     columns: dict[str, NDArray[Any]] = {name: found[name].astype(np.int64) for name in _RECORD.names or ()}
     columns["is_flagged"] = columns["is_flagged"] > 0
-    records = JudgedRecords(**columns, without_verdict=int((~has_verdict).sum())).only(has_verdict)
+    weight, without_verdict = np.ones(len(found)), int((~has_verdict).sum())
+    records = JudgedRecords(**columns, weight=weight, without_verdict=without_verdict).only(has_verdict)
     return records.only(np.argsort(records.response, kind="stable"))

@@ -87,14 +87,15 @@ class Matches:
         """The responses as columns."""
         first, second = self.sides
         size = int(self.places[0].max(initial=-1)) + 1
-        cluster = np.zeros(size, dtype=np.int64)
-        cluster[self.places[0]] = first.cluster
+        cluster, weight = np.zeros(size, dtype=np.int64), np.zeros(size)
+        cluster[self.places[0]], weight[self.places[0]] = first.cluster, first.weight
         flags = [self._count(side, self.sides[side].is_flagged, 2, size) for side in range(2)]
         return Responses(
             cluster,
             self._count(0, first.verdict, len(VERDICTS), size),
             self._count(1, second.verdict, len(VERDICTS), size),
             np.concatenate(flags, axis=1),
+            weight,
         )
 
     def _count(self, side: int, column: npt.NDArray[Any], width: int, size: int) -> IntArray:

@@ -18,7 +18,7 @@ from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.criteria import compare_criteria
-from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
+from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, add_rated, select_records
 from reviews.judge.comparison.judges import JudgeAndPrompt, RunJudges, changes_between, load_scope_judges
 from reviews.judge.comparison.matches import Matches, RatedRecords
 from reviews.judge.figure_cache import cache_comparison
@@ -47,7 +47,10 @@ _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few
 _NO_MATCHES = "The two have no response in common."
 _NO_VERDICTS = "No response in common has a verdict of both."
 _NO_RATINGS = "No response that both judged has a blind rating."
-_SAMPLED = "Only a random sample of {:,} common responses is compared; the command judge_report compares all."
+_SAMPLED = (
+    "Compared: {:,} common responses, the rated ones and a random sample of the others. The command "
+    "judge_report compares all."
+)
 
 
 class Judged(NamedTuple):
@@ -119,7 +122,7 @@ class Limits(NamedTuple):
 
     #: With more ratings, criteria are left out: their scores take time to read.
     scores: int | None = None
-    #: Of more records with a common response, a random sample of about this size is compared.
+    #: Of more records with a common response, the rated ones and about this many others are compared.
     records: int | None = None
     parts: bool = True
 
@@ -167,9 +170,10 @@ def _compare_runs(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared:
     # The records of a single judge need no distinction.
     several = tuple(one if len(one) > 1 else () for one in names)
     selected = select_records(scopes, several, limits.records)
-    one, other = selected.sides
     ratings = matches.load_ratings(scopes)
-    judges = _Judges(runs, (first, second), tuple(changes_between(before, after)), limits, selected.is_sample)
+    one, other = add_rated(selected, scopes, several, ratings.record)
+    is_sample = selected.last is not None
+    judges = _Judges(runs, (first, second), tuple(changes_between(before, after)), limits, is_sample)
     compared = replace(
         _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
         parts=[*_compare_parts(judges, names, (one, other), ratings)] if limits.parts else [],
@@ -220,7 +224,7 @@ def _compare_judges(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared
     if len(names) < 2 or not indexing.is_indexed(scope.run):
         return _Compared(())
     selected, ratings = select_records((scope,), (names,), limits.records), matches.load_ratings([scope])
-    [records] = selected.sides
+    [records] = add_rated(selected, (scope,), (names,), ratings.record)
     # Titles name the part in which the pairs differ: the judge, the prompt or both.
     varied = [place for place in range(2) if len({name[place] for name in names}) > 1]
     titles = [", ".join(name[place] for place in varied) for name in names]
@@ -232,7 +236,7 @@ def _compare_judges(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared
         if len(matched.sides[0]):
             changes = tuple(changes_between(*(RunJudges((names[at],), rubric) for at in (first, second))))
             sides = (titles[first], titles[second])
-            judges = _Judges(sides, (scope, scope), changes, limits, selected.is_sample)
+            judges = _Judges(sides, (scope, scope), changes, limits, selected.last is not None)
             found.append(_compare(judges, matched, 0))
     return _Compared(tuple(found))
 

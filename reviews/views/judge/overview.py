@@ -32,8 +32,8 @@ from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
 _MOST_MARKS = 3
 _FOLDERS = re.compile(r"[^\s,]*/(?=[^\s,/])")
-#: Of more records with common responses, pages compare a random sample.
-MOST_RECORDS = 50_000
+#: Of more records with common responses, pages compare the rated ones and a random sample of the others.
+MOST_RECORDS = 10_000
 _COMPARED = {
     "better": "is more accurate",
     "worse": "is less accurate",

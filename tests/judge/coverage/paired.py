@@ -7,7 +7,7 @@ import numpy as np
 
 from reviews.statistics.paired import PairedRatings, Responses
 from reviews.statistics.strata import IntArray
-from reviews.statistics.sums import BoolArray, FloatArray
+from reviews.statistics.sums import BoolArray, Columns, FloatArray
 from tests.judge.coverage.ratings import Generator
 
 FAIL, PASS = 0, 2
@@ -31,6 +31,8 @@ class TwoRuns:
     rated: tuple[tuple[float, float], tuple[float, float]] = ((0.8, 0.15), (0.0, 0.0))
     #: The probability that a response is like the others to its task.
     likeness: float = 0.6
+    #: The share of the responses without a rating that are in the sample.
+    others: float = 1.0
 
     @property
     def difference(self) -> float:
@@ -55,14 +57,16 @@ class TwoRuns:
         chance = np.array([[run[1], run[0]] for run in self.rated])
         probability = np.column_stack([chance[judge][flagged[:, judge].astype(int)] for judge in range(2)])
         is_rated = rng.random(wrong.shape) < probability
-        return TwoJudges(task, human, verdict, flagged, probability, is_rated)
+        weight = np.where(is_rated.any(axis=1), 1, 1 / self.others)
+        kept = rng.random(len(task)) < 1 / weight
+        return TwoJudges(task, human, verdict, flagged, probability, is_rated, weight).only(kept)
 
     def _alike(self, rng: Generator, task: IntArray, own: Any, common: Any) -> Any:
         return np.where(rng.random(len(task)) < self.likeness, common[task], own)
 
 
 @dataclass(frozen=True)
-class TwoJudges:
+class TwoJudges(Columns):
     """The responses: N rows, and a column for each judge."""
 
     task: IntArray
@@ -71,12 +75,16 @@ class TwoJudges:
     flagged: BoolArray
     probability: FloatArray
     is_rated: BoolArray
+    #: The number of responses that each represents.
+    weight: FloatArray
 
     @property
     def responses(self) -> Responses:
         one_hot = np.eye(3, dtype=np.int64)
         frames = np.eye(2, dtype=np.int64)[self.flagged.astype(int)].reshape(len(self.task), 4)
-        return Responses(self.task, one_hot[self.verdict[:, 0]], one_hot[self.verdict[:, 1]], frames)
+        return Responses(
+            self.task, one_hot[self.verdict[:, 0]], one_hot[self.verdict[:, 1]], frames, self.weight
+        )
 
     @property
     def ratings(self) -> PairedRatings:
@@ -96,6 +104,7 @@ TWO_RUNS = {
     "first run rated, 3 responses a task": TwoRuns(),
     "both runs rated, 3 responses a task": TwoRuns(rated=((0.6, 0.1), (0.6, 0.1))),
     "first run rated, 10 responses a task": TwoRuns(tasks=60, each=10, likeness=0.7),
+    "a sample of 10% of the unrated responses": TwoRuns(tasks=400, rated=((0.6, 0.2), (0.3, 0)), others=0.1),
     "all responses rated": TwoRuns(rated=((1, 1), (0, 0))),
     "40 of 100 responses rated": TwoRuns(tasks=100, each=1, likeness=0, rated=((0.5, 0.2), (0, 0))),
     "judges differ on 4%": TwoRuns(wrong=(0.02, 0.02), both_wrong=0.15),
