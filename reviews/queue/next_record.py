@@ -32,38 +32,23 @@ def _twice(found: re.Match[str]) -> str:
 
 _CLAIM_NEXT = _BOTH.sub(_twice, _SQL).replace("/* columns */", _COLUMNS)
 
-_FIRST_UNCLAIMED = """
-    SELECT id FROM evaluation
-    WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-      AND claimed_by_id IS NULL AND assigned_to_id {} AND id NOT IN (TABLE excluded)
-    ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-             length(task_id), task_id, model_id, id
-    LIMIT 1
-"""
-# With the conditions of `next_record.sql`, and its indexes: each subquery reads the first row of one.
+_LOCKING = re.compile(r" FOR NO KEY UPDATE(?: SKIP LOCKED)?")
+
+
+def _part(name: str) -> str:
+    """Return a subquery of the statement, about the run `offered`, without its filter and lock."""
+    found = re.search(rf"\b{name} AS MATERIALIZED \((.*?)\n\)", _CLAIM_NEXT, re.DOTALL)
+    assert found
+    return _LOCKING.sub("", found[1].replace(_FILTER, "").replace("%(run)s", "offered.id"))
+
+
 _RUNS_WITH_RECORDS = f"""
-    WITH excluded AS MATERIALIZED (
-        SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
-        UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
-        UNION ALL SELECT evaluation_id FROM reveal
-            WHERE reviewer_id = %(reviewer)s AND how = 'reviews' AND evaluation_id IS NOT NULL
-    )
-    SELECT run.id FROM run WHERE run.id = ANY(%(runs)s) AND coalesce(
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending')
-              AND claimed_by_id = %(reviewer)s AND claimed_until > now()
-            LIMIT 1
-        ),
-        ({_FIRST_UNCLAIMED.format("= %(reviewer)s")}),
-        ({_FIRST_UNCLAIMED.format("IS NULL")}),
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = run.id AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NOT NULL AND claimed_until <= now()
-              AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s) AND id NOT IN (TABLE excluded)
-            LIMIT 1
-        )
+    WITH excluded AS MATERIALIZED ({_part("excluded")})
+    SELECT id FROM run AS offered WHERE id = ANY(%(runs)s) AND coalesce(
+        ({_part("claimed")}),
+        (SELECT 1 FROM ({_part("own_dated")}) AS own),
+        (SELECT 1 FROM ({_part("open_dated")}) AS open),
+        ({_part("expired")})
     ) IS NOT NULL
 """  # noqa: S608 (constants)
 
@@ -106,7 +91,8 @@ def runs_with_records(*, runs: Iterable[Run], reviewer: User) -> list[Run]:
     Whether the reviewer may see a run is not checked, and locks are ignored.
     """
     offered = list(runs)
-    rows = fetch_all(_RUNS_WITH_RECORDS, {"runs": [run.pk for run in offered], "reviewer": reviewer.pk})
+    values = {"runs": [run.pk for run in offered], "reviewer": reviewer.pk, "after": None}
+    rows = fetch_all(_RUNS_WITH_RECORDS, values)
     found = {pk for [pk] in rows}
     return [run for run in offered if run.pk in found]
 

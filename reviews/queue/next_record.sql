@@ -51,6 +51,18 @@ claimed AS MATERIALIZED (
     LIMIT 1 FOR NO KEY UPDATE
 ),
 
+-- A record whose claim has expired was first before, and is first again.
+expired AS MATERIALIZED (
+    SELECT id FROM evaluation
+    WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+      AND claimed_by_id IS NOT NULL AND claimed_until <= now()
+      AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s) AND id NOT IN (TABLE excluded) /* filter */
+    ORDER BY assigned_to_id, priority DESC,
+             coalesce(due_on, (SELECT due_on FROM run WHERE id = %(run)s), '9999-12-31'),
+             length(task_id), task_id, model_id, id
+    LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+),
+
 -- The highest priority, and its earliest due date, among the records of an assignment. 9999-12-31 stands for those due
 -- with the run, or never. These rows are not locked: otherwise others would find the last record but one locked, too.
 /* both */
@@ -82,19 +94,7 @@ own_first AS MATERIALIZED (
 next AS MATERIALIZED (
     SELECT coalesce(
         (SELECT id FROM claimed),
-
-        -- A record whose claim has expired was first before, and is first again.
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NOT NULL AND claimed_until <= now()
-              AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s)
-              AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC,
-                     coalesce(due_on, (SELECT due_on FROM run WHERE id = %(run)s), '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ),
+        (SELECT id FROM expired),
 
         -- First by priority and due date: a record of the task to continue.
         /* both */

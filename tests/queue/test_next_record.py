@@ -184,6 +184,13 @@ def test_run_has_records_if_the_next_one_can_be_claimed(
     assert bool(claims.claim_next(run=run, reviewer=ana)) == is_offered
 
 
+def test_runs_have_records_whose_claims_expired(run: Run, ana: User, bo: User) -> None:
+    other, empty = RunFactory.create_batch(2)
+    for record in (*evaluations(run, tasks=["1", "2"]), *evaluations(other, tasks=["1", "2"])):
+        end_claim(claims.claim(evaluation_id=record.pk, reviewer=bo))
+    assert runs_with_records(runs=[run, other, empty], reviewer=ana) == [run, other]
+
+
 def test_runs_with_records_keep_their_order(run: Run, ana: User) -> None:
     other, empty = RunFactory.create_batch(2)
     evaluations(run, tasks=["1"])
