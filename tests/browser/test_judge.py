@@ -34,6 +34,19 @@ def test_count_links_to_its_records(judged: Page) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("width", [390, 320])
+def test_link_above_the_tabs_begins_at_their_edge_on_a_phone(judged: Page, width: int) -> None:
+    judged.set_viewport_size({"width": width, "height": 844})
+    judged.get_by_role("link", name="View details").click()
+    edges = judged.evaluate("""() => {
+        const text = document.createRange();
+        text.selectNodeContents(document.querySelector(".page > header .cluster a"));
+        return [text, document.querySelector(".tabs")].map((one) => one.getBoundingClientRect().left);
+    }""")
+    assert edges[0] == edges[1]
+
+
+@pytest.mark.exhaustive
 def test_printed_report_explains_undefined_values(judged: Page) -> None:
     judged.get_by_role("link", name="Judge accuracy").click()
     judged.get_by_role("link", name="Report").click()
