@@ -38,6 +38,15 @@ _NARROWED: dict[tuple[type, str], Any] = {
 }
 
 
+class _Response(Schema):
+    """The base of responses, which derives their OpenAPI schema once for all operations that share it."""
+
+    @classmethod
+    @cache
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        return super().model_json_schema(**options)
+
+
 # Each dataclass has one schema, also if two requests need it first at the same time.
 _lock = RLock()
 
@@ -50,7 +59,7 @@ def response_schema(kind: Any) -> type[Schema]:
 
 @cache
 def _response_schema(kind: Any) -> type[Schema]:
-    return create_model("NinjaResponseSchema", __base__=Schema, response=(schema_of(kind), ...))
+    return create_model("NinjaResponseSchema", __base__=_Response, response=(schema_of(kind), ...))
 
 
 def schema_of(kind: Any) -> Any:

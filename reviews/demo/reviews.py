@@ -8,6 +8,7 @@ occasional mistakes, and lean towards the judge's scores if they see them.
 """
 
 import datetime as dt
+import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -199,13 +200,18 @@ class _Work:
 
     def review(self, run: Run, reviewers: Sequence[User], *, left: int = 0) -> None:
         """Decide the records of the queue, until at most `left` wait for each reviewer."""
-        while sum(self._decide_next(run, reviewer, left) for reviewer in reviewers):
+        # A decision takes at most one record from each queue, so counting them each time is not necessary.
+        count_at = dict.fromkeys(reviewers, self._decided) if left else {}
+        while sum(self._decide_next(run, reviewer, left, count_at) for reviewer in reviewers):
             pass
 
-    def _decide_next(self, run: Run, reviewer: User, left: int) -> bool:
+    def _decide_next(self, run: Run, reviewer: User, left: int, count_at: dict[User, int]) -> bool:
         """Decide the next record of the reviewer's queue. Returns whether there was one."""
-        if left and reviewer_progress(run=run, reviewer=reviewer).left <= left:
-            return False
+        if self._decided >= count_at.get(reviewer, math.inf):
+            waiting = reviewer_progress(run=run, reviewer=reviewer).left
+            count_at[reviewer] = self._decided + max(0, waiting - left)
+            if waiting <= left:
+                return False
         evaluation = claims.claim_next(run=run, reviewer=reviewer)
         if evaluation:
             self.decide(evaluation, reviewer)
