@@ -42,9 +42,13 @@ class _Response(Schema):
     """The base of responses, which derives their OpenAPI schema once for all operations that share it."""
 
     @classmethod
-    @cache
-    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
-        return super().model_json_schema(**options)
+    def model_json_schema(cls, *_: Any, **options: Any) -> dict[str, Any]:
+        return _json_schema(cls, **options)
+
+
+@cache
+def _json_schema(kind: type[_Response], **options: Any) -> dict[str, Any]:
+    return super(_Response, kind).model_json_schema(**options)
 
 
 # Each dataclass has one schema, also if two requests need it first at the same time.

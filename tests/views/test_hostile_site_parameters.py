@@ -1,0 +1,13 @@
+"""Hostile parameters have no effect on pages that are not of a run or a record, also by exhaustive tests."""
+
+import pytest
+
+from tests.views.test_hostile_parameters import HostileParameters, visited
+
+pytestmark = pytest.mark.django_db
+
+__all__ = ["visited"]
+
+
+class TestSitePages(HostileParameters):
+    are_of_runs = False
