@@ -1,67 +1,16 @@
 """Each method of the client against the site, as far as docs/client.md does not use it."""
 
-import json
-from pathlib import Path
-
 import pytest
 from django.conf import LazySettings
 from pytest_django.live_server_helper import LiveServer
 
-from cognireview.client import (
-    Client,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    Retries,
-    Unauthenticated,
-    transport,
-)
-from reviews.accounts import api_tokens
-from reviews.models import Import, Run, User, Webhook
+from cognireview.client import Client, Conflict, Forbidden, Invalid, NotFound, Unauthenticated, transport
+from reviews.models import Run, User, Webhook
 from tests.support.connected_clients import ClientRun, connect
-from tests.support.cut_connection import cutting_proxy
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-def test_records_are_imported_from_memory(client: Client) -> None:
-    imported = client.run("new").import_records([json.loads(line("é"))], file_name="memory.jsonl")
-    assert (imported.details.file_name, imported.details.state) == ("memory.jsonl", "queued")
-    assert client.get_import(imported.id).refresh().run == "new"
-
-
-def test_upload_over_a_connection_that_is_cut_twice_arrives_once(live_server: LiveServer, max: User) -> None:
-    data = file_of(*(line(f"r{number}") for number in range(3000)))
-    token = api_tokens.create(person=max, scopes=["import"], actor=None).text
-    retries = Retries(first_pause=0.01)
-    with (
-        cutting_proxy(live_server.url, cuts=2, after=500_000) as (address, sent),
-        Client(address, token, retries=retries) as client,
-    ):
-        imported = client.run("far").import_file(data)
-    assert imported.details.size == len(data)
-    assert (len(sent), Import.objects.count()) == (3, 1)
-    assert sent[2] > len(data)
-
-
-def test_large_file_over_a_cut_connection_continues_where_it_stopped(
-    live_server: LiveServer, max: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cognireview.client.areas.run_files.RESUMABLE_BYTES", 1_000_000)
-    data = file_of(*(line(str(number), raw_judge_output="x" * 100_000) for number in range(30)))
-    token = api_tokens.create(person=max, scopes=["import"], actor=None).text
-    with (
-        cutting_proxy(live_server.url, cuts=2, after=1_200_000) as (address, sent),
-        Client(address, token, retries=Retries(first_pause=0.1)) as client,
-    ):
-        imported = client.run("far").import_file(data, file_name="far.jsonl")
-    assert (imported.details.size, imported.details.file_name) == (len(data), "far.jsonl")
-    assert Import.objects.count() == 1
-    assert len(sent) >= 3
-    assert sent[-1] < len(data)
 
 
 def test_record_is_claimed_released_decided_and_undone(run: ClientRun) -> None:
@@ -108,20 +57,6 @@ def test_pages_of_records_and_filters_are_followed(client: Client, monkeypatch: 
     assert [*run.records(sort="newest", claimed_by="max")] == []
     with pytest.raises(Invalid):
         next(run.records(colour="red"))
-
-
-def test_figures_about_the_judge(client: Client, run: ClientRun, tmp_path: Path) -> None:
-    import_data(file_of(line("a")), run="earlier")
-    assert run.judge_report(require=["flagged kappa >= 0.6"]).outcome == "not shown yet"
-    assert run.compare_judge("earlier").outcome == "not shown"
-    assert run.judge_drift("earlier").second == "nightly"
-    assert run.judge_history(by="judge").run == "nightly"
-    with pytest.raises(Invalid):
-        run.freeze_gold_set("gold", model="another")
-    assert [*client.gold_sets.all()] == []
-    with pytest.raises(NotFound):
-        run.measure_gold_set("gold")
-    assert run.judge_data_to(tmp_path / "population.csv", table="population", file_format="csv").size > 0
 
 
 def test_audit_events_are_found(client: Client, run: ClientRun) -> None:
