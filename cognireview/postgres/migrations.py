@@ -79,7 +79,7 @@ def require_fit() -> None:
 def missing_column() -> str:
     """Return a column of this version that the database lacks, as `table.column`, or an empty string.
 
-    Migrations may have the names of those of this version, but other contents.
+    The database may have applied migrations with the same names but other contents.
     """
     with connection.cursor() as cursor:
         cursor.execute(_COLUMNS)

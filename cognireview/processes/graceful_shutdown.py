@@ -53,11 +53,11 @@ class _Body:
 
 
 def close_connections(application: _Application) -> _Application:
-    """Wrap a WSGI application so that responses announce the end of their connections.
+    """Wrap a WSGI application so that a response has `Connection: close` if its connection is about to end.
 
-    Connections end during shutdown, and after a request whose body was not read, such as a refused file.
-    Otherwise the next request of the client would fail. PEP 3333 does not allow applications to set this
-    header, but granian, our server, honours it.
+    That is so during shutdown, and after a request whose body was not read, such as a refused file. Without
+    the header, the next request of the client would fail. PEP 3333 does not allow applications to set it, but
+    granian, our server, honours it.
     """
 
     def close(environ: dict[str, Any], start_response: _Start) -> Iterable[bytes]:

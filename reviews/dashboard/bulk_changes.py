@@ -211,7 +211,7 @@ def _lock_people(run: Run, people: QuerySet[User]) -> set[int]:
 
 
 def changes_of(run: Run) -> QuerySet[BulkChange]:
-    """Return the changes of a run, newest first."""
+    """Return the bulk changes of a run, newest first."""
     return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")
 
 

@@ -49,7 +49,7 @@ class Workload:
 
     @property
     def done(self) -> int:
-        """The decisions that the pace counts."""
+        """The number of decisions from which the pace is computed."""
         return self._pace.total
 
     @property

@@ -55,7 +55,7 @@ def try_acquire(lock: Lock) -> bool:
 
 
 def try_acquire_text(text: str) -> bool:
-    """Acquire the lock of a text like `try_acquire`, for work that has more locks than one can list."""
+    """Acquire the lock of any text if it is free, as `try_acquire` does for the locks that `Lock` lists."""
     return _try("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", text)
 
 

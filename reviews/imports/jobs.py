@@ -216,7 +216,7 @@ def cancel_import(*, import_id: int, actor: User) -> None:
 
 @transaction.atomic
 def finish_cancelled(*, import_id: int) -> None:
-    """Record that the job stopped an import as requested. Only the stored file stays."""
+    """Record that the job stopped an import as requested. Only the stored file is kept."""
     upload = lock_import(import_id)
     if upload.state in Import.UNFINISHED:
         _cancel(upload, upload.progress.cancelled_by)

@@ -20,7 +20,7 @@ class ShippedMapping(NamedTuple):
     keys: tuple[set[str], ...]
 
     def fits(self, keys: set[str]) -> bool:
-        """Whether a record with these keys may be one of the tool."""
+        """Return whether a record with these keys may come from the tool."""
         return any(form <= keys for form in self.keys)
 
     def read(self) -> FieldMapping:

@@ -19,7 +19,7 @@ def add_filters(parser: argparse.ArgumentParser, names: Iterable[str], what: str
 
 
 def require_valid(read: ReadScope | SharedFilters) -> JudgeScope:
-    """Return the scope of filters. Raises `CommandError` for values that would be ignored."""
+    """Return the scope that filters select. Raises `CommandError` for values that would be ignored."""
     if read.problems:
         raise CommandError(" ".join(read.problems.values()), returncode=2)
     return read.scope

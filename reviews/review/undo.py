@@ -91,8 +91,8 @@ class UndoRefused(Conflict):
 def last_action(*, run: Run, actor: User, evaluation: Evaluation | None = None) -> Action | None:
     """Return the person's last action in a run, or on one record of it, that was not undone.
 
-    Returns None without one in the last 24 hours. Costs one query for a record. For a run, it costs two, and
-    one or two more for each time that the number of actions undone today has doubled from 20.
+    Returns None if there is none in the last 24 hours. With `evaluation`, this takes one query. For a run, it
+    takes two, and one or two more each time the number of actions undone since then doubles from 20.
     """
     events = _events(run, actor)
     since = timezone.now() - WINDOW

@@ -109,9 +109,10 @@ class LineReader:
         self._sources: dict[int, tuple[Import, FieldMapping | None]] = {}
 
     def line(self, source_id: int, line: int) -> bytes:
-        """Return the line as imported, without LF (and byte order mark).
+        """Return the line (from 1) as imported, without its LF or a byte order mark.
 
-        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `CorruptData`.
+        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `CorruptData` if what is
+        stored of the file is damaged.
         """
         return self._read(source_id, line).at(line)
 

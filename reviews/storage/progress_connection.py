@@ -40,7 +40,10 @@ class ProgressConnection:
             return cursor.fetchone() if cursor.description else None
 
     def report(self, statement: str, values: dict[str, Any]) -> _Row:
-        """Execute the statement, at most once every `SECONDS_BETWEEN_REPORTS`. Return None if skipped."""
+        """Execute the statement, but at most once every `SECONDS_BETWEEN_REPORTS` (seconds).
+
+        Returns the first row of its result; None without one, or if the statement was not executed.
+        """
         if time.monotonic() < self._next_report:
             return None
         self._next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS

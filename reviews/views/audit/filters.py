@@ -72,7 +72,7 @@ class FilterForm(forms.Form):
 
     @property
     def wanted(self) -> EventFilter:
-        """The filter of a valid form."""
+        """The filter that was entered. The form must be valid."""
         values = self.cleaned_data
         action = values["action"]
         group = GROUPS.get(action.removeprefix(_GROUP), {}) if action.startswith(_GROUP) else {}
