@@ -18,7 +18,7 @@ from reviews.inbox.items import Inbox
 from reviews.inbox.kinds import BY_NAME
 from reviews.models import Escalation
 from reviews.review import answers, escalations
-from reviews.review.adjudication import find_disagreements
+from reviews.review.disagreements import find_disagreements
 
 router = Router(tags=["escalations"])
 

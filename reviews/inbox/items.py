@@ -15,7 +15,7 @@ from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
 from reviews.inbox.place import Place
 from reviews.models import FileConflict, Notification, Run, User
 from reviews.models.runs import sees_every_run
-from reviews.review import adjudication
+from reviews.review import disagreements
 from reviews.review.answers import unread_keys
 from reviews.review.escalations import REASONS
 from reviews.webhooks.deliveries import failed_deliveries
@@ -194,10 +194,10 @@ def _of_questions(rows: list[Any], _: User) -> list[dict[str, Any]]:
 
 
 def _of_disagreements(rows: list[Any], person: User) -> list[dict[str, Any]]:
-    found = adjudication.find_disagreements([row.evaluation_id for row in rows], person)
+    found = disagreements.find_disagreements([row.evaluation_id for row in rows], person)
     points = [found.get(row.evaluation_id) for row in rows]
     return [
-        {"point": adjudication.describe_disagreement(point) if point else "", "since": row.raised_at}
+        {"point": disagreements.describe_disagreement(point) if point else "", "since": row.raised_at}
         for row, point in zip(rows, points, strict=True)
     ]
 

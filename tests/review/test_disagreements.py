@@ -8,7 +8,7 @@ from reviews.models import Escalation, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations, independent_reviews
-from reviews.review.adjudication import describe_disagreement, find_disagreements
+from reviews.review.disagreements import describe_disagreement, find_disagreements
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_data
