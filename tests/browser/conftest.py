@@ -4,7 +4,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -88,6 +90,14 @@ def _compile_cache() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _pages(live_server: LiveServer) -> Thread:
+    """Import the pages while Playwright starts, which mostly waits."""
+    thread = Thread(target=import_module, args=["cognireview.urls"])
+    thread.start()
+    return thread
+
+
 @pytest.fixture(autouse=True)
 def _public_url(live_server: LiveServer, settings: LazySettings) -> None:
     settings.PUBLIC_URL = live_server.url
@@ -105,8 +115,9 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 @pytest.fixture(scope="session")
-def shared_page(browser: Browser) -> Iterator[Page]:
+def shared_page(browser: Browser, _pages: Thread) -> Iterator[Page]:
     """One page for all tests: a new one would load every script and style again."""
+    _pages.join()
     context = browser.new_context()
     yield context.new_page()
     context.close()
