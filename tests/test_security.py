@@ -92,7 +92,6 @@ NAME_COLUMNS = {
     "search.listing": "place_0, place_1, ...",
     "search.strata": "the columns of its own FILTERS",
     "storage.integrity": "the columns of an import's sums",
-    "views.shortcuts": "the annotation of a run",
 }
 TAKE_NAMES = {"filter", "exclude", "get", "Q", "annotate", "alias", "update", "create", "aggregate"}
 SECRETS = re.compile(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from _pytest.mark import ParameterSet
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
@@ -283,7 +284,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize(
+by_mode = pytest.mark.parametrize(
     # `more` is the number of examples besides one for each existing value.
     ("mode", "more"),
     [
@@ -292,10 +293,22 @@ CHECKS = [
         pytest.param(GenerationMode.NEGATIVE, 3, id="invalid", marks=pytest.mark.exhaustive),
     ],
 )
-@pytest.mark.parametrize("name", thirds(ACCESS))
-def test_operation_conforms_to_schema(
+
+
+def operations_in(*, runs: bool) -> list[ParameterSet]:
+    """Return the names of the operations in runs, or of all others."""
+    return [case for case in thirds(ACCESS) if ("/runs/{run}/" in str(case.values[0])) is runs]
+
+
+@by_mode
+@pytest.mark.parametrize("name", operations_in(runs=True))
+def test_operation_in_a_run_conforms_to_schema(
     name: str, mode: GenerationMode, more: int, operations: dict[str, Operation], token: str
 ) -> None:
+    assert_conforms(name, mode, more, operations[name], token)
+
+
+def assert_conforms(name: str, mode: GenerationMode, more: int, operation: Operation, token: str) -> None:
     statuses: Counter[int] = Counter()
     authorization = {"Authorization": f"Bearer {token}"}
 
@@ -319,12 +332,12 @@ def test_operation_conforms_to_schema(
             ask(case)
 
     usual = usual_runs(name)
-    ways = requests(name, operations[name], mode, RUNS if more else usual)
+    ways = requests(name, operation, mode, RUNS if more else usual)
     once = ways[1:]
     if mode is GenerationMode.POSITIVE and more:  # another case, which always runs, sends the others
         has_run = "{run}" in name and "{evaluation_id}" not in name
         unusual = [run for run in RUNS if run not in usual]
-        once = requests(name, operations[name], mode, unusual)[1:] if has_run else []
+        once = requests(name, operation, mode, unusual)[1:] if has_run else []
     # Each way once, so that none depends on chance, then any of them.
     for cases, times in [(st.tuples(*once), 1), *([(st.tuples(st.one_of(ways)), more)] if more else [])]:
         examples(
