@@ -279,7 +279,9 @@ class TestSample:
         assert (whole.responses, whole.n) == (218, 18)
         assert (sample.counts, sample.n) == (whole.counts, 18)
         assert 40 < sample.responses < 59
-        assert sample.notes[0].startswith(f"Compared: {sample.responses} common responses, the rated ones")
+        assert sample.notes[0].startswith(
+            f"Compared: {sample.responses} common responses, up to 40 rated ones"
+        )
         assert not any("sample" in note for note in whole.notes)
 
     @pytest.mark.usefixtures("rated")
@@ -290,15 +292,12 @@ class TestSample:
         assert 7 / found.responses > 3 * 7 / 218
 
     @pytest.mark.usefixtures("rated")
-    def test_many_rated_responses_are_sampled_too(
-        self, first: Run, second: Run, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(judged_records, "MOST_RATED", 10)
+    def test_many_rated_responses_are_sampled_too(self, first: Run, second: Run) -> None:
         judge_others(first, second)
         rated = [one.evaluation_id for one in Rating.objects.filter(cell__criterion=None)]
         scopes, judges = (JudgeScope(first), JudgeScope(second)), ((), ())
         selected = judged_records.select_records(scopes, judges, 40)
-        side, _ = judged_records.add_rated(selected, scopes, judges, np.array(rated))
+        side, _ = judged_records.add_rated(selected, scopes, judges, np.array(rated), 10)
         is_rated = np.isin(side.record, rated)
         assert is_rated.sum() == 10
         assert side.weight[is_rated].sum() == pytest.approx(18, rel=0.5)
@@ -338,6 +337,9 @@ class TestParts:
             ("Judge", "judge-2", 0),
         ]
         assert found.difference.value == pytest.approx(0.5)
+        sample = compare_runs(first, JudgeScope(second), Limits(records=20))
+        assert [part.name for part in sample.parts] == ["judge-1", "judge-2"]
+        assert sample.difference.value == pytest.approx(0.5, abs=0.2)
 
     @pytest.mark.slow
     @pytest.mark.usefixtures("rated")

@@ -59,14 +59,15 @@ _LAST = """
                   WHERE other.run_id = %(second)s AND other.response = one.response AND {other})
     ORDER BY response OFFSET %(most)s LIMIT 1
 """
-_RATED = """
+# PostgreSQL takes longer to plan a constant array of many values than to read their rows.
+_ANY = "ANY(ARRAY(SELECT unnest(%({})s::bigint[])))"
+_RATED = f"""
     SELECT ARRAY(
         SELECT DISTINCT response FROM evaluation_facets
-        WHERE evaluation_id = ANY(%(records)s) AND response IS NOT NULL ORDER BY response LIMIT %(most)s
+        WHERE evaluation_id = {_ANY.format("records")} AND response IS NOT NULL
+        ORDER BY response LIMIT %(most)s
     )
-"""
-#: Of more rated responses, a random sample is compared.
-MOST_RATED = 50_000
+"""  # noqa: S608 (constants)
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
@@ -123,18 +124,20 @@ def add_rated(
     scopes: tuple[JudgeScope, ...],
     judges: tuple[tuple[JudgeAndPrompt, ...], ...],
     records: IntArray,
+    most: int | None,
 ) -> tuple[JudgedRecords, ...]:
     """Add the responses of rated records to a random sample of responses, and weight the others.
 
-    Ratings are few, so a sample of all responses would leave most of them out. Each side of the result is
-    sorted. Takes a query, and one for each scope. Without a sample, all responses are there already.
+    A sample of all responses would leave most ratings out. Of more than `most` rated responses, a random
+    sample of this size is added. Each side of the result is sorted. Takes a query, and one for each scope.
+    Without a sample, all responses are there already.
     """
     last = selected.last
     if last is None:
         return selected.sides
-    rated = np.array(fetch_value(_RATED, {"records": records.tolist(), "most": MOST_RATED}), dtype=np.int64)
-    last_rated = max(last, int(rated[-1])) if len(rated) == MOST_RATED else _HIGHEST
-    added = rated[rated > last].tolist()
+    rated = np.array(fetch_value(_RATED, {"records": array_of(records), "most": most}), dtype=np.int64)
+    last_rated = max(last, int(rated[-1])) if len(rated) == most else _HIGHEST
+    added = rated[rated > last]
     sides = []
     for side, scope, names in zip(selected.sides, scopes, judges, strict=True):
         more = load_records(scope, names, responses=added)
@@ -147,6 +150,11 @@ def add_rated(
         without_verdict = side.without_verdict + more.without_verdict
         sides.append(JudgedRecords(**columns, weight=weight, without_verdict=without_verdict))
     return tuple(sides)
+
+
+def array_of(numbers: IntArray) -> str:
+    """Return the numbers as the text of an array: psycopg takes much longer for a list of them."""
+    return f"{{{','.join(map(str, numbers.tolist()))}}}"
 
 
 def _share_up_to(last: int) -> float:
@@ -171,15 +179,17 @@ def load_records(
     judges: tuple[JudgeAndPrompt, ...] = (),
     *,
     last: int | None = None,
-    responses: list[int] | None = None,
+    responses: IntArray | None = None,
 ) -> JudgedRecords:
     """Load the records of a scope, or of some of its judges. Takes one query.
 
     With `last`, only those of responses up to this one. With `responses`, only those of these.
     """
     chosen, values = scope.facet_conditions("known")
-    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last, "responses": responses}
-    some = "response <= %(last)s" if responses is None else "response = ANY(%(responses)s)"
+    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last}
+    some = "response <= %(last)s"
+    if responses is not None:
+        values["responses"], some = array_of(responses), f"response = {_ANY.format('responses')}"
     judge = "0"
     if judges:
         judge = "CASE"

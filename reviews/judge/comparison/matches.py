@@ -15,7 +15,7 @@ import numpy.typing as npt
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
-from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords
+from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, array_of
 from reviews.judge.scope import JudgeScope
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.paired import Responses
@@ -246,7 +246,6 @@ def hidden_keys(scope: JudgeScope, records: IntArray, is_rated: BoolArray) -> In
     if len(found) > _MOST_HIDDEN:
         asked = records if len(records) <= _MOST_KEYS else records[is_rated]
         for start in range(0, len(asked), _MOST_KEYS):
-            some = asked[start : start + _MOST_KEYS].tolist()
-            # An array, because a list of so many parameters is slow.
+            some = array_of(asked[start : start + _MOST_KEYS])
             found += hidden.filter(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [some]))
     return np.array(found, dtype=np.int64)

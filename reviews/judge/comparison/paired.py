@@ -48,7 +48,7 @@ _NO_MATCHES = "The two have no response in common."
 _NO_VERDICTS = "No response in common has a verdict of both."
 _NO_RATINGS = "No response that both judged has a blind rating."
 _SAMPLED = (
-    "Compared: {:,} common responses, the rated ones and a random sample of the others. The command "
+    "Compared: {:,} common responses, up to {:,} rated ones and a random sample of the others. The command "
     "judge_report compares all."
 )
 
@@ -122,7 +122,7 @@ class Limits(NamedTuple):
 
     #: With more ratings, criteria are left out: their scores take time to read.
     scores: int | None = None
-    #: Of more records with a common response, the rated ones and about this many others are compared.
+    #: Of more records with a common response, about this many rated ones and as many others are compared.
     records: int | None = None
     parts: bool = True
 
@@ -171,7 +171,7 @@ def _compare_runs(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared:
     several = tuple(one if len(one) > 1 else () for one in names)
     selected = select_records(scopes, several, limits.records)
     ratings = matches.load_ratings(scopes)
-    one, other = add_rated(selected, scopes, several, ratings.record)
+    one, other = add_rated(selected, scopes, several, ratings.record, limits.records)
     is_sample = selected.last is not None
     judges = _Judges(runs, (first, second), tuple(changes_between(before, after)), limits, is_sample)
     compared = replace(
@@ -188,7 +188,7 @@ def _compare_parts(
     ratings: RatedRecords,
 ) -> Iterator[ComparedPart]:
     """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
-    without_scores = _Judges(judges.names, judges.scopes, (), Limits(scores=0), judges.is_sample)
+    without_scores = judges._replace(changes=(), limits=judges.limits._replace(scores=0))
     for kind, place in (("Judge", 0), ("Prompt", 1)):
         shared = sorted({one[place] for one in names[0]} & {one[place] for one in names[1]})
         for name in shared[:_MOST_PARTS] if len(shared) > 1 else ():
@@ -224,7 +224,7 @@ def _compare_judges(scopes: tuple[JudgeScope, ...], limits: Limits) -> _Compared
     if len(names) < 2 or not indexing.is_indexed(scope.run):
         return _Compared(())
     selected, ratings = select_records((scope,), (names,), limits.records), matches.load_ratings([scope])
-    [records] = add_rated(selected, (scope,), (names,), ratings.record)
+    [records] = add_rated(selected, (scope,), (names,), ratings.record, limits.records)
     # Titles name the part in which the pairs differ: the judge, the prompt or both.
     varied = [place for place in range(2) if len({name[place] for name in names}) > 1]
     titles = [", ".join(name[place] for place in varied) for name in names]
@@ -255,7 +255,7 @@ def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedCom
     left_out = len(everything.pairs.rating) - len(listed.side)
     notes = [*_notes(found, compared, listed, (without_verdict, undecided, left_out))]
     if judges.is_sample:
-        notes.insert(0, _SAMPLED.format(len(found.responses)))
+        notes.insert(0, _SAMPLED.format(len(found.responses), judges.limits.records))
     most_scores = judges.limits.scores
     reads_scores = not unknown and (most_scores is None or len(found.ratings) <= most_scores)
     if not (reads_scores or unknown):

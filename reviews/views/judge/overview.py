@@ -32,7 +32,7 @@ from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
 _MOST_MARKS = 3
 _FOLDERS = re.compile(r"[^\s,]*/(?=[^\s,/])")
-#: Of more records with common responses, pages compare the rated ones and a random sample of the others.
+#: Of more records with common responses, pages compare about as many rated ones and as many others.
 MOST_RECORDS = 10_000
 _COMPARED = {
     "better": "is more accurate",
