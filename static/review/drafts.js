@@ -6,6 +6,7 @@
 import { clock } from "../times.js";
 import { addRow, all, changed, form, one, rows, screenEvents } from "./form.js";
 import { extendClaim } from "./presence.js";
+import { fetchPart } from "./requests.js";
 import { checkSession, signedOut } from "./session.js";
 import { clear, raise, raiseFromServer, settle } from "./strip.js";
 
@@ -72,7 +73,7 @@ class Draft {
     const wasOnLine = navigator.onLine;
     let response;
     try {
-      response = await fetch(this.url, { method: "POST", body, headers: { "HX-Request": "true" } });
+      response = await fetchPart(this.url, { method: "POST", body });
     } catch {
       return this.retry("offline");
     }
@@ -91,7 +92,7 @@ class Draft {
     this.retries = 0;
     this.isRejected = false;
     extendClaim(response.headers.get("X-Claim-Until"));
-    const html = await response.text();
+    const html = response.text;
     if (response.status === 409) {
       this.revision -= 1; // not saved: a copy of it is still news to the next screen
       return this.pause(() => {

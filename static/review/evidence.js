@@ -3,6 +3,7 @@
 import { keys } from "../keys.js";
 import { typesetMath } from "../math.js";
 import { all, one, screenEvents } from "./form.js";
+import { fetchPart } from "./requests.js";
 
 // ---- the question
 
@@ -118,8 +119,8 @@ async function peek(place) {
 
 async function fetchPeek(address) {
   try {
-    const response = await fetch(address, { headers: { "HX-Request": "true" } });
-    if (response.status === 200 && !response.redirected) return await response.text();
+    const response = await fetchPart(address);
+    if (response.status === 200 && !response.redirected) return response.text;
   } catch {
     // Without a connection, say the same.
   }

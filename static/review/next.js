@@ -5,6 +5,7 @@ import { typesetAhead, typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
 import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
+import { fetchPart } from "./requests.js";
 import { checkSession } from "./session.js";
 import { clear, detailsOf, raise } from "./strip.js";
 
@@ -44,7 +45,7 @@ async function prefetch() {
   for (const name of ["csrfmiddlewaretoken", "queue"]) body.set(name, form().elements[name].value);
   for (const page of [screen, ...prefetched()]) body.append("after", page.dataset.pk);
   shownMeanwhile = new Set();
-  asked = request(screen.dataset.prefetch, body);
+  asked = fetchNext(screen.dataset.prefetch, body);
   const html = await asked;
   asked = null;
   if (!html) return;
@@ -53,10 +54,10 @@ async function prefetch() {
 }
 
 /** Return the screen that the server sends; empty if no record is available or the request failed. */
-async function request(url, body) {
+async function fetchNext(url, body) {
   try {
-    const response = await fetch(url, { method: "POST", body, headers: { "HX-Request": "true" } });
-    return response.status === 200 ? await response.text() : "";
+    const { status, text } = await fetchPart(url, { method: "POST", body });
+    return status === 200 ? text : "";
   } catch {
     return ""; // the response to the submit brings the next record
   }

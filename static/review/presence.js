@@ -1,6 +1,7 @@
 /* The reviewer's presence: the active time and the keys pressed on a record, and the renewal of its claim. */
 
 import { form, one, screenEvents } from "./form.js";
+import { fetchPart } from "./requests.js";
 import { checkSession, signedOut } from "./session.js";
 import { clear, raise, raiseFromServer } from "./strip.js";
 
@@ -53,13 +54,13 @@ const claimed = () => one("#screen[data-claim-until]:not([data-claim-until=''])"
 async function renew() {
   const screen = claimed();
   renewedAt = Date.now();
-  const headers = { "HX-Request": "true", "X-CSRFToken": form().elements.csrfmiddlewaretoken.value };
-  const response = await fetch(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
+  const headers = { "X-CSRFToken": form().elements.csrfmiddlewaretoken.value };
+  const response = await fetchPart(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
   if (!response || screen !== one("#screen")) return;
   if (response.status === 401) signedOut();
   if (response.status === 403) checkSession();
   if (response.ok) extendClaim(response.headers.get("X-Claim-Until"));
-  if ([200, 409].includes(response.status)) raiseFromServer(await response.text());
+  if ([200, 409].includes(response.status)) raiseFromServer(response.text);
   if (response.status === 409) screen.dataset.claimUntil = "";
 }
 

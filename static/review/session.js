@@ -3,6 +3,7 @@
    after a sign-in, and the new one is taken over for the same person only. */
 
 import { all, one, screenEvents } from "./form.js";
+import { fetchPart } from "./requests.js";
 import { clear, detailsOf, raise, settle } from "./strip.js";
 
 let token = "";
@@ -19,9 +20,9 @@ export function signedOut(isCopied = true) {
 
 /** Ask the server who is signed in, and show it or go on. Dispatches "continued" on `screenEvents` for the same person. */
 export async function checkSession() {
-  const response = await fetch(page().session).catch(() => null);
+  const response = await fetchPart(page().session).catch(() => null);
   if (!response?.ok) return;
-  const answer = await response.json();
+  const answer = JSON.parse(response.text);
   if (!answer.person) {
     raiseSignedOut(detailsOf("signed-out")?.isCopied);
   } else if (answer.person !== Number(page().person)) {
