@@ -9,10 +9,10 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from django.contrib.auth.models import Group
-from django.db import connections
+from django.db import connection, connections
 from django.db.models import Q
 
-from reviews.database.statements import execute
+from reviews.database.statements import execute, prepared_statements
 from reviews.models import Evaluation, Import, Run, User
 from reviews.queue import claims, progress
 from reviews.review import decisions
@@ -130,10 +130,13 @@ def _reviewer(number: int) -> int:
 
 
 def _go_through(run: Run, condition: Q, steps: int, reviewer: int) -> Times:
-    """Decide `steps` records, loading the reviewer for each one as a request does."""
+    """Decide `steps` records, loading the reviewer and preparing statements as the requests do."""
     times = Times([], [])
+    connection.ensure_connection()
+    connection.connection.prepare_threshold = 1  # see `cognireview/wsgi.py`
     claimed = claims.claim_next(run=run, reviewer=User.objects.get(pk=reviewer), condition=condition)
 
+    @prepared_statements()
     def step() -> None:
         nonlocal claimed
         assert claimed
