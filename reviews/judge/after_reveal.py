@@ -1,6 +1,6 @@
 """Measure how often reviewers changed their blind scores after the judge's scores were shown."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,22 +50,13 @@ def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterato
 
 
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
-    sizes = [len(row.cluster) for row in rows]
-    sample = Sample(
-        np.zeros(len(rows), dtype=np.int32),
-        np.concatenate([row.cluster for row in rows]),
-        np.ones(sum(sizes)),
-        np.array(sizes),
-    )
-    totals = cluster_totals(sample, [[float(row.is_changed), 1.0] for row in rows])
+    changed, kept = [row for row in rows if row.is_changed], [row for row in rows if not row.is_changed]
+    counts = np.array([sum(len(row.cluster) for row in some) for some in (changed, kept)])
+    cluster = np.concatenate([row.cluster for row in (*changed, *kept)])
+    sample = Sample(np.zeros(2, dtype=np.int32), cluster, np.ones(len(cluster)), counts)
     return AfterReveal(
         criterion,
-        clusters.ratio(totals, 0, 1),
-        towards_judge=_count(rows, sizes, lambda row: is_alike(row.final, row.judge)),
-        away_from_judge=_count(rows, sizes, lambda row: is_alike(row.human, row.judge)),
+        clusters.ratio(cluster_totals(sample, np.eye(2)), 0, (0, 1)),
+        towards_judge=sum(len(row.cluster) for row in changed if is_alike(row.final, row.judge)),
+        away_from_judge=sum(len(row.cluster) for row in changed if is_alike(row.human, row.judge)),
     )
-
-
-def _count(rows: Sequence[_Submitted], sizes: Sequence[int], condition: Callable[[_Submitted], bool]) -> int:
-    """Count the changed ratings that meet a condition."""
-    return sum(size for row, size in zip(rows, sizes, strict=True) if row.is_changed and condition(row))
