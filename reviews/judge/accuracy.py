@@ -107,13 +107,7 @@ class JudgeVsHuman:
         numbers: dict[tuple[Basis, Part], int] = {
             ("blind", one.part): one.ratings for one in _verdict_parts(self.blind)
         }
-        assisted = load_ratings(self.scope, basis="assisted")
-        pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted.kinds, assisted.counts)
-        for part, is_in in IS_IN.items():
-            chosen = pairs.only(is_in)
-            if chosen.kinds:
-                numbers["assisted", part] = chosen.ratings
-        return numbers
+        return numbers | {("assisted", one.part): one.ratings for one in self._assisted_verdicts}
 
     @cached_property
     def overall(self) -> tuple[AccuracyFigures, ...]:
@@ -125,11 +119,12 @@ class JudgeVsHuman:
     @cached_property
     def of_verdicts(self) -> tuple[AccuracyFigures, ...]:
         """The figures of the verdict alone, without loading assisted ratings of criteria."""
+        return (*_verdict_parts(self.blind), *self._assisted_verdicts)
+
+    @cached_property
+    def _assisted_verdicts(self) -> tuple[AccuracyFigures, ...]:
         assisted = load_ratings(self.scope, basis="assisted")
-        return (
-            *(one for one in self._blind_figures if one.criterion is None),
-            *assisted_figures(assisted, None, ScoreCategories.of_verdicts()),
-        )
+        return assisted_figures(assisted, None, ScoreCategories.of_verdicts())
 
     @cached_property
     def _blind_figures(self) -> tuple[AccuracyFigures, ...]:
@@ -285,7 +280,7 @@ class _Blind:
             return Measured(None, why)
         totals, width = self._totals_by_flag, len(self.scale.categories) ** 2
         strata = tuple(pairs.confusion(totals, place) for place in range(len(totals.sums) // width))
-        return Measured(replace(pairs.confusion(totals.of_all_domains(width)), strata=strata))
+        return Measured(replace(pairs.confusion(totals.join_domains(width)), strata=strata))
 
     @property
     def _represented(self) -> RatedRun:

@@ -51,7 +51,7 @@ class _Assisted:
     def measure(self, part: Part, pairs: ScorePairs) -> Measured:
         """Add up the ratings of a part by cluster."""
         if part == "run":
-            whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
+            whole = self._totals_by_flag.join_domains(len(self.scale.categories) ** 2)
             return Measured(pairs.confusion(whole))
         is_in = IS_IN[part]
         if self._is_grouped and not are_grouped(self.ratings.clusters_of(lambda kind: is_in(kind.cell))):

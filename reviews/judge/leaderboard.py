@@ -123,13 +123,15 @@ def _rank_all(scope: JudgeScope) -> Leaderboard:
     if unknown := why_not_counted(scope.run):
         return Leaderboard([], [], 0, [unknown], scope, unknown=unknown)
     rated = load_rated_run(scope)
-    names = sorted({cell.model for cell in rated.records.cells})
-    place_of = {name: place for place, name in enumerate(names)}
-    totals = rated.totals(*_PASSES, domain=lambda cell: place_of[cell.model])
-    models = [
-        _model(rated, name, estimate)
-        for name, estimate in zip(names, _estimates(rated, totals, names), strict=True)
-    ]
+    keys = sorted({(cell.model, cell.is_flagged) for cell in rated.records.cells})
+    place_of = {key: place for place, key in enumerate(keys)}
+    by_flag = rated.totals(*_PASSES, domain=lambda cell: place_of[cell.model, cell.is_flagged])
+    places: dict[str, list[int]] = {}
+    for (name, _), place in place_of.items():
+        places.setdefault(name, []).append(place)
+    estimates = _estimates(by_flag, [*places.values()])
+    models = [_model(rated, name, estimate) for name, estimate in zip(places, estimates, strict=True)]
+    totals = by_flag.join_domains(len(_PASSES), [first for first, *_ in places.values()])
     pairs = _compare(totals, [model.estimate.value is not None for model in models])
     swaps = [swap for pair in pairs if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
@@ -152,24 +154,18 @@ def _columns(place: int) -> tuple[int, int]:
     return 2 * place, 2 * place + 1
 
 
-def _estimates(rated: RatedRun, totals: ClusterTotals, names: Sequence[str]) -> list[Estimate]:
+def _estimates(by_flag: ClusterTotals, strata: Sequence[Sequence[int]]) -> list[Estimate]:
     """Estimate the pass rate of each model. Its interval follows from its flagged and unflagged records."""
-    if not totals.records:
-        return [undefined("No record has a blind rating with a verdict yet.")] * len(names)
-    if totals.uncovered:
+    if not by_flag.records:
+        return [undefined("No record has a blind rating with a verdict yet.")] * len(strata)
+    if by_flag.uncovered:
         why = (
-            f"No blind rating represents {counted(totals.uncovered, 'record')} of the run: either no flagged "
-            f"or no unflagged record is rated."
+            f"No blind rating represents {counted(by_flag.uncovered, 'record')} of the run: either no "
+            f"flagged or no unflagged record is rated."
         )
-        return [undefined(why)] * len(names)
-    keys = sorted({(cell.model, cell.is_flagged) for cell in rated.records.cells})
-    place_of = {key: place for place, key in enumerate(keys)}
-    by_flag = rated.totals(*_PASSES, domain=lambda cell: place_of[cell.model, cell.is_flagged])
-    strata: dict[str, list[clusters.Share]] = {name: [] for name in names}
-    for (name, _), place in place_of.items():
-        strata[name].append(_columns(place))
+        return [undefined(why)] * len(strata)
     few = f"Fewer than {FEWEST} blind ratings with a verdict."
-    found = clusters.stratified_ratios(by_flag, [*strata.values()])
+    found = clusters.stratified_ratios(by_flag, [[*map(_columns, places)] for places in strata])
     return [one if one.n >= FEWEST else undefined(few, one.n) for one in found]
 
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import Squares, least_ratio, undefined, wilson_limits, with_two_more
-from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
-from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked_rows
+from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked
 
 # The columns of a numerator and of its denominator.
 Share = tuple[Columns, Columns]
@@ -27,8 +26,6 @@ Share = tuple[Columns, Columns]
 _NEGLIGIBLE = 1e-12
 # The correlation of ratings in a cluster that is assumed, in addition to the observed one.
 _LIKENESS = 0.75
-# The number of shares with strata that are computed at once.
-_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ def _ratios(totals: ClusterTotals, shares: Sequence[Share]) -> "_Ratios":
     found = _shares(totals, shares)
     known = [place for place, is_known in enumerate(found.is_known) if is_known]
     linearised = found.linearised(known)
-    below = _denominators(totals, [[shares[place][1] for place in known]], [found.below[known]])
+    below = [_denominator(totals, shares[place][1]) for place in known]
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
     for place, spread in zip(known, _spreads(totals.unseen, linearised, below), strict=True):
         share, n = float(found.values[place]), int(found.n[place])
@@ -99,13 +96,8 @@ def stratified_ratios(totals: ClusterTotals, strata: Sequence[Sequence[Share]]) 
 
     Each is given by its share in every stratum, in other columns: see `combine_strata`.
     """
-    found: list[Estimate] = []
-    # Arrays of a few shares stay in the processor's cache.
-    for start in range(0, len(strata), _AT_ONCE):
-        some = strata[start : start + _AT_ONCE]
-        wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in some])
-        found += combine_strata(wholes, totals, some)
-    return found
+    wholes = ratios(totals, [(_joined(shares, 0), _joined(shares, 1)) for shares in strata])
+    return combine_strata(wholes, totals, strata)
 
 
 def _joined(shares: Sequence[Share], side: int) -> tuple[int, ...]:
@@ -174,11 +166,7 @@ def differences(
     """
     one, other = (_shares(totals, [pair[side] for pair in pairs]) for side in (0, 1))
     known = [place for place, is_known in enumerate(one.is_known & other.is_known) if is_known]
-    below = _denominators(
-        totals,
-        [[pairs[place][side][1] for place in known] for side in (0, 1)],
-        [one.below[known], other.below[known]],
-    )
+    below = [_denominator(totals, pairs[place][0][1], pairs[place][1][1]) for place in known]
     spreads = _spreads(totals.unseen, one.linearised(known).minus(other.linearised(known)), below)
     n = one.n + np.where([first[1] == second[1] for first, second in pairs], 0, other.n)
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
@@ -230,8 +218,6 @@ class _Shares(NamedTuple):
     values: FloatArray
     #: The sums of the denominators, or 1.
     wholes: FloatArray
-    #: Shares x T: the parts of the denominators.
-    below: FloatArray
 
     def linearised(self, known: Sequence[int]) -> _Linearised:
         """Linearise the shares in some places."""
@@ -239,34 +225,34 @@ class _Shares(NamedTuple):
         above, below = ([self.shares[place][side] for place in known] for side in (0, 1))
         values, wholes = self.values[known], self.wholes[known]
         gradients = columns_matrix(len(rows), above) - columns_matrix(len(rows), below) * values
-        by_cluster = picked_rows(rows, above)
-        by_cluster -= self.below[known] * values[:, None]
-        by_cluster /= wholes[:, None]
+        by_cluster = np.empty((len(known), rows.shape[1]))
+        # One after the other, because the columns of a share fit into the processor's cache.
+        for place, (one, other) in enumerate(zip(above, below, strict=True)):
+            by_cluster[place] = (picked(rows, one) - picked(rows, other) * values[place]) / wholes[place]
         return _Linearised(gradients / wholes, by_cluster)
 
 
 def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     columns = totals.rows.shape[1]
     above, below = (columns_matrix(columns, [share[side] for share in shares]) for side in (0, 1))
-    rows = picked_rows(totals.rows.T, [share[1] for share in shares])
-    is_rated = (totals.squares @ below > 0) & (rows.sum(axis=1) > _NEGLIGIBLE)
+    is_rated = (totals.squares @ below > 0) & (totals.rows.sum(axis=0) @ below > _NEGLIGIBLE)
     n = np.where(is_rated, totals.counts @ below, 0)
     wholes = totals.sums @ below
     is_known = (n > 0) & (wholes > 0)
     wholes = np.where(is_known, wholes, 1)
     values = np.where(is_known, totals.sums @ above / wholes, 0)
-    return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes, rows)
+    return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
 
 
-class _Denominators(NamedTuple):
-    """The parts of variances that follow from the denominators of estimates."""
+class _Denominator(NamedTuple):
+    """The parts of a variance that follow from the denominators of an estimate."""
 
-    #: Estimates x T: the divisor of each cluster's squared residual.
-    divisors: FloatArray
-    #: Of each estimate: see `Spread`.
-    df: FloatArray
-    clusters: IntArray
-    ratings: FloatArray
+    #: The divisor of each cluster's squared residual.
+    divisor: FloatArray
+    #: See `Spread`.
+    df: float
+    clusters: int
+    ratings: float
 
 
 class _Ratios(NamedTuple):
@@ -336,49 +322,43 @@ def spread_of(
     `gradient` has its derivatives by the sums of the columns, and `denominators` its denominator, or those of
     the shares that it compares.
     """
-    # Several coefficients of the same pairs have one denominator.
-    if (key := tuple(denominators)) not in totals.kept:
-        rows = [picked_rows(totals.rows.T, [which]) for which in denominators]
-        totals.kept[key] = _denominators(totals, [[which] for which in denominators], rows)
     estimates = _Linearised(gradient[:, None], (gradient @ totals.rows.T)[None, :])
     unseen = np.zeros_like(totals.unseen) if is_observed else totals.unseen
-    return _spreads(unseen, estimates, totals.kept[key])[0]
+    return _spreads(unseen, estimates, [_denominator(totals, *denominators)])[0]
 
 
-def _spreads(unseen: FloatArray, estimates: _Linearised, below: _Denominators) -> list[Spread]:
+def _spreads(unseen: FloatArray, estimates: _Linearised, below: Sequence[_Denominator]) -> list[Spread]:
     gradients = estimates.gradients
-    variance = np.vecdot(estimates.by_cluster, estimates.by_cluster / below.divisors)
-    variance += (gradients * (unseen @ gradients)).sum(axis=0)
+    variance = (gradients * (unseen @ gradients)).sum(axis=0)
+    variance += [part / one.divisor @ part for part, one in zip(estimates.by_cluster, below, strict=True)]
     # If no rating contradicts the others, as if all errors were flagged, add up the columns separately.
     apart = unseen.diagonal() @ gradients**2
-    found = np.where(variance < _NEGLIGIBLE, apart, variance)
-    columns = (found, below.df, below.clusters, below.ratings)
-    return [Spread(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
+    found = np.where(variance < _NEGLIGIBLE, apart, variance).tolist()
+    return [Spread(value, *one[1:]) for value, one in zip(found, below, strict=True)]
 
 
-def _denominators(
-    totals: ClusterTotals, denominators: Sequence[Sequence[Columns]], rows: Sequence[FloatArray]
-) -> _Denominators:
-    """Return the parts of variances that follow from denominators: a list, or two, with one of each estimate.
-
-    `rows` has the rows of `totals` for each denominator.
+def _denominator(totals: ClusterTotals, *which: Columns) -> _Denominator:
+    """Return the parts of a variance that follow from a denominator, or two.
 
     Residuals are scaled by the share of their cluster (CR2: Bell & McCaffrey 2002, Survey Methodology
     28:169). The degrees of freedom follow from the effective number of clusters with ratings (Kish 1965).
     """
-    shares = reduce(np.maximum, [one / one.sum(axis=1, keepdims=True) for one in rows])
-    divisors = np.subtract(1, np.clip(shares, 0, 0.5, out=shares), out=shares)
-    weights = [picked_rows(totals.rated.T, which) for which in denominators]
-    sums = [one.sum(axis=1) for one in weights]
-    either = reduce(np.add, [one / whole[:, None] for one, whole in zip(weights, sums, strict=True)])
-    effective = either.sum(axis=1) ** 2 / np.vecdot(either, either)
-    squares = [picked_rows(totals.squares, which) for which in denominators]
-    return _Denominators(
-        divisors,
-        np.maximum(1.0, effective - 1),
-        np.count_nonzero(either, axis=1),
-        np.min([whole**2 / each for whole, each in zip(sums, squares, strict=True)], axis=0),
+    found: _Denominator | None = totals.kept.get(which)
+    # Several estimates of the same pairs have one denominator.
+    if found:
+        return found
+    rows, weights = ([picked(each.T, one) for one in which] for each in (totals.rows, totals.rated))
+    shares = reduce(np.maximum, [row * (1 / row.sum()) for row in rows])
+    sums = [each.sum() for each in weights]
+    either = reduce(np.add, [each * (1 / whole) for each, whole in zip(weights, sums, strict=True)])
+    squares = [picked(totals.squares, one) for one in which]
+    found = totals.kept[which] = _Denominator(
+        np.subtract(1, np.clip(shares, 0, 0.5, out=shares), out=shares),
+        max(1.0, len(which) ** 2 / float(either @ either) - 1),
+        int(np.count_nonzero(either != 0)),
+        min(float(whole**2 / each) for whole, each in zip(sums, squares, strict=True)),
     )
+    return found
 
 
 def effective_size(rating: RatingVariance, spread: Spread, *, is_extrapolated: bool) -> float:

@@ -53,7 +53,7 @@ def count_by_cluster(columns: Sequence[Sequence[Counted]]) -> ClusterTotals:
     counts = np.zeros(len(columns), dtype=np.int64)
     for column, parts in enumerate(columns):
         for cluster, weight in parts:
-            rows[:, column] += np.bincount(places.row[cluster], weight, minlength=places.size)
+            rows[:, column] += np.bincount(places.rows(cluster), weight, minlength=places.size)
             squares[column] += len(cluster) if weight is None else (weight**2).sum()
             counts[column] += len(cluster)
     return ClusterTotals.of_ratings(rows, counts, squares, int(counts.sum()))

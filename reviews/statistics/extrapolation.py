@@ -119,7 +119,7 @@ def cluster_totals(
         return Extrapolation(sample, population).totals(values, domains)
     columns = _columns(sample, values, _domain_of_cells(domains, int(sample.cell.max(initial=-1)) + 1))
     places = Places.from_seen(seen_clusters([sample.cluster]))
-    rated = columns.by_cluster(sample.of_ratings, places.row[sample.cluster], places.size, sample.weight)
+    rated = columns.by_cluster(sample.of_ratings, places.rows(sample.cluster), places.size, sample.weight)
     squares = columns.sums(sample.by_kind(sample.weight**2), power=2)
     return ClusterTotals.of_ratings(rated, _counts(sample, columns), squares, len(sample.cluster))
 
@@ -157,7 +157,7 @@ class Extrapolation:
         #: Records by group.
         self._records = self._by_group(population.sizes)
         self._places = Places.from_seen(seen_clusters([sample.cluster]) | population.seen)
-        self._row = self._places.row[sample.cluster]
+        self._row = self._places.rows(sample.cluster)
         factor = self._records / self._of_kinds(sample.by_kind(sample.weight))
         weight = sample.weight * sample.of_ratings(factor[self._group_of_kind])
         share = self._shares(weight)

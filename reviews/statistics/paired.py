@@ -209,7 +209,7 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
     The degrees of freedom are between those of all ratings and those of responses with different verdicts.
     """
     places = Places.from_seen(seen_clusters([responses.cluster]))
-    place, clusters_found = places.row[responses.cluster], places.size
+    place, clusters_found = places.rows(responses.cluster), places.size
     differs = responses.differs
     some, rated = _part(replace(responses, cluster=place), ratings, differs)
     change = _change(some, rated, weight[differs[ratings.response]], clusters_found)

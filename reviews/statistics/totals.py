@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import FloatArray
 
+_T = TypeVar("_T", bound=np.generic)
 # A column of `ClusterTotals`, or several whose sum is meant.
 Columns = int | tuple[int, ...]
 
@@ -35,7 +37,7 @@ class ClusterTotals:
     uncovered: int
     #: Whether ratings represent the records of a population.
     is_extrapolated: bool
-    #: The parts of variances that follow from denominators: see `clusters.spread_of`.
+    #: The parts of variances that follow from denominators: see `clusters._denominator`.
     kept: dict[tuple[Columns, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -44,18 +46,21 @@ class ClusterTotals:
         sums, unseen = rated.sum(axis=0), np.zeros((rated.shape[1], rated.shape[1]))
         return cls(sums, rated, rated, unseen, counts, squares, records, uncovered=0, is_extrapolated=False)
 
-    def of_all_domains(self, width: int) -> "ClusterTotals":
-        """Return the totals of all domains together: `width` columns."""
-        domains, clusters = len(self.sums) // width, len(self.rows)
-        blocks = self.unseen.reshape(domains, width, domains, width)
+    def join_domains(self, width: int, starts: Sequence[int] = (0,)) -> "ClusterTotals":
+        """Add up the columns of successive domains, `width` for each: from every start to the next one."""
+
+        def joined(columns: npt.NDArray[_T]) -> npt.NDArray[_T]:
+            of_domains = columns.reshape(len(columns) // width, width, *columns.shape[1:])
+            return np.concatenate([part.sum(axis=0) for part in np.split(of_domains, starts[1:])])
+
         return replace(
             self,
-            sums=self.sums.reshape(domains, width).sum(axis=0),
-            rows=self.rows.T.reshape(domains, width, clusters).sum(axis=0).T,
-            rated=self.rated.T.reshape(domains, width, clusters).sum(axis=0).T,
-            unseen=blocks.sum(axis=(0, 2)),
-            counts=self.counts.reshape(domains, width).sum(axis=0),
-            squares=self.squares.reshape(domains, width).sum(axis=0),
+            sums=joined(self.sums),
+            rows=joined(self.rows.T).T,
+            rated=joined(self.rated.T).T,
+            unseen=joined(joined(self.unseen).T),
+            counts=joined(self.counts),
+            squares=joined(self.squares),
         )
 
 
@@ -67,17 +72,7 @@ def columns_matrix(columns: int, which: Sequence[Columns]) -> FloatArray:
     return chosen
 
 
-def picked_rows(rows: FloatArray, which: Sequence[Columns]) -> FloatArray:
-    """Return a row, or the sum of several, for each: the product of `columns_matrix` and K x T rows."""
-    # A product would multiply mostly zeros if there are many groups.
-    if all(isinstance(one, int) for one in which):
-        return rows[np.array(which, dtype=np.intp)]
-    found = [rows[[one] if isinstance(one, int) else list(one)].sum(axis=0) for one in which]
-    return np.array(found).reshape(len(which), *rows.shape[1:])
-
-
 def picked(columns: FloatArray, which: Columns) -> FloatArray:
-    """Return a column, or the sum of several."""
-    # A product with zeros and ones is ten times as fast as a sum over columns of a row-wise matrix.
-    found: FloatArray = columns @ columns_matrix(columns.shape[-1], [which])[:, 0]
+    """Return a column, or the sum of several. `columns` has a row for each column."""
+    found: FloatArray = columns[which] if isinstance(which, int) else columns[list(which)].sum(axis=0)
     return found

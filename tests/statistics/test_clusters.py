@@ -328,6 +328,24 @@ class TestPopulation:
             [population.sizes[::2].sum(), population.sizes[1::2].sum()]
         )
 
+    def test_joined_domains_have_the_totals_of_a_single_one(self) -> None:
+        sample, values, population = world(5)
+        pairs = np.column_stack([values, np.ones(len(values))])
+        # The model a alone, and all records of model b, by verdict.
+        by_verdict, by_model = (
+            cluster_totals(sample, pairs, population, domains)
+            for domains in ([0, 1, 0, 2, 0, 1, 0, 2], [0, 1] * 4)
+        )
+        joined = by_verdict.join_domains(2, [0, 1])
+        for name in ("sums", "rows", "rated", "unseen", "counts", "squares"):
+            assert getattr(joined, name) == pytest.approx(getattr(by_model, name)), name
+
+    def test_shares_of_a_denominator_compute_it_once(self) -> None:
+        totals = independent([1.0] * 30 + [0.0] * 10)
+        ratios(totals, [(0, 1), (1, 1)])
+        assert difference(totals, (0, 1), (1, 1)).difference.value == -0.25
+        assert set(totals.kept) == {(1,), (1, 1)}
+
     def test_records_that_no_rating_represents_are_uncovered(self) -> None:
         sample, _values, population = world(6)
         kept = sample.cell >= 4

@@ -28,7 +28,7 @@ def strata(flagged: list[int], sampled: list[int], *, are_alike: bool = False) -
     totals = cluster_totals(sample, np.eye(4)[np.concatenate(drawn)], domains=(0, 1))
     totals = replace(totals, is_extrapolated=True)
     parts = tuple(Confusion(VERDICTS, totals, start) for start in (0, 4))
-    return replace(Confusion(VERDICTS, totals.of_all_domains(4)), strata=parts)
+    return replace(Confusion(VERDICTS, totals.join_domains(4)), strata=parts)
 
 
 def width(estimate: Estimate) -> float:

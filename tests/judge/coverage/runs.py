@@ -31,7 +31,7 @@ def run_confusion(run: Run, rng: Generator) -> Confusion:
     """Return the pairs of verdicts of a simulated run, with its flagged and unflagged records."""
     totals = _verdicts_by_flag(run.draw(rng))
     parts = tuple(Confusion(VERDICTS, totals, start) for start in (4, 0))
-    return replace(Confusion(VERDICTS, totals.of_all_domains(4)), strata=parts)
+    return replace(Confusion(VERDICTS, totals.join_domains(4)), strata=parts)
 
 
 def of_run(compute: Callable[[Confusion], Estimate], run: Run, rng: Generator) -> Estimate:
