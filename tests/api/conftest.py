@@ -14,6 +14,7 @@ from django.utils import timezone
 from reviews.accounts import api_tokens
 from reviews.accounts.encryption import hash_token
 from reviews.models import ApiToken, Evaluation, User
+from tests.support.factories import EvaluationFactory, GoldSetFactory
 
 ALL = tuple(api_tokens.SCOPES)
 JSON = "application/json"
@@ -89,3 +90,11 @@ def of_lea(lea: User) -> Program:
 @pytest.fixture
 def of_max(max: User) -> Program:
     return program_of(max)
+
+
+@pytest.fixture
+def record() -> Evaluation:
+    """A record of a run with a gold set."""
+    made = EvaluationFactory.create()
+    GoldSetFactory.create(run=made.run)
+    return made

@@ -18,8 +18,8 @@ from reviews.api.problem_types import TYPES
 from reviews.models import User
 from reviews.search.filters import FILTERS
 from reviews.search.sort_orders import SORTS
+from tests.api.access import ACCESS
 from tests.api.conftest import Program, program_of
-from tests.api.test_access import ACCESS
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db

@@ -27,8 +27,8 @@ from reviews.api.urls import api
 from reviews.models import Escalation, Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
+from tests.api.access import ACCESS
 from tests.api.conftest import program_of
-from tests.api.test_access import ACCESS
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
 from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory

@@ -24,8 +24,8 @@ from reviews.search.sort_orders import SORTS
 from reviews.search.terms import distinct_words
 from reviews.views.dashboard.tables import TABLES as DASHBOARD_TABLES
 from reviews.views.judge.downloads import TABLES as JUDGE_TABLES
+from tests.api.access import path_values
 from tests.api.conftest import Program, program_of
-from tests.api.test_access import path_values
 from tests.support.filter_values import FILTER_VALUES
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
