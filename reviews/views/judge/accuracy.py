@@ -297,7 +297,7 @@ def _separate(compared: JudgeVsHuman) -> list[tuple[Basis, Part]]:
 
 
 def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
-    """Show how often reviewers agree among each other, and how many scores they change after the reveal."""
+    """Show how often reviewers agree with each other, and how many scores they change after the reveal."""
     found = filters.agreement
     table = tables.reviewers(found)
     dots = [

@@ -269,7 +269,7 @@ def _known(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer | None:
     verdict = next((one for one in filters.agreement if one.criterion is None), None)
     if verdict and verdict.unanimous.value is not None:
         agreed = share(verdict.unanimous).words
-        sentences.append(f"Reviewers agree among each other on {agreed} of the records that several scored.")
+        sentences.append(f"Reviewers agree with each other on {agreed} of the records that several scored.")
     return Answer(share(found.accuracy, url), [*sentences, *_sentences(compared.left_out)])
 
 
