@@ -68,7 +68,7 @@ _MOVE = f"""
 
 
 class _Rated(NamedTuple):
-    """A rating of the verdict. Scores are JSON texts; verdicts are empty where there is none."""
+    """A rating of the verdict. Scores are JSON texts; a verdict is empty if there was none."""
 
     record: int
     #: The key of its blind scores, or None.

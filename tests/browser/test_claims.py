@@ -1,4 +1,4 @@
-"""Claims of the record on the screen: renewed, expired, and taken back after a release."""
+"""Claims of the record on the screen: renewed, expired, and claimed again after a release."""
 
 from datetime import timedelta
 

@@ -42,7 +42,7 @@ def permitted_actions(
 
 
 def remedy(actions: Mapping[str, Any], *, is_typed: bool) -> str:
-    """Return what a person can do with a record they cannot submit: `add`, `revise` or `take over`, or "".
+    """Return how a person can go on with a record they cannot submit: `add`, `revise` or `take over`, or "".
 
     `actions` is returned by `permitted_actions`. `is_typed` says whether there are entries to save.
     """
