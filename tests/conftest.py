@@ -35,12 +35,6 @@ from tests.support.shared_world import shared_world
 from tests.support.template_database import test_database_from_template
 from tests.support.waiting import PATIENCE
 
-# With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: each start of `manage.py` and of pytest would mostly
-# compile.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
-    sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
-
 request_fixture.create_without_inspection()
 
 # For pytest-django: an undefined template variable fails the test.
