@@ -1,8 +1,10 @@
 """Checks that apply to every test."""
 
+import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from django.template import Context, Template
@@ -39,6 +41,16 @@ def test_file_without_random_examples_and_browser_starts_without_hypothesis_and_
     """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.slow
+def test_bytecode_is_written_even_if_the_environment_forbids_it(tmp_path: Path) -> None:
+    """That of modules before the plugin, such as pytest's own, and after it."""
+    forbidding = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    program = "import wave; import tests.support.first_plugin; import timeit"
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | forbidding)
+    written = {path.name.split(".")[0] for path in tmp_path.rglob("*.pyc")}
+    assert {"wave", "first_plugin", "timeit"} <= written
 
 
 @pytest.mark.parametrize(

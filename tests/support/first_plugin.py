@@ -1,7 +1,7 @@
 """A plugin that pytest loads first: it makes a start of pytest cheap.
 
-Bytecode is written even if the caller's environment forbids it, as `manage.py up` does. Otherwise each session,
-and each process that a test starts, would mostly compile. The garbage collector does not look at modules and tests.
+The garbage collector does not look at modules and tests. Bytecode is written even if the environment forbids
+it, as `manage.py up` does. Otherwise each session, and each process of a test, would mostly compile.
 """
 
 import gc
