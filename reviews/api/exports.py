@@ -12,7 +12,7 @@ from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.lookup import get_run, load
 from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
-from reviews.exports import formats, independent_reviews, jobs
+from reviews.exports import downloads, formats, independent_reviews, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.exports.receipt import LineSource, ReceiptFilter, ReceiptInput, ReceiptOutput
@@ -137,7 +137,7 @@ def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
 )
 def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
     """Download the file of a finished export, or a part of it (`Range`, `If-Range` with its ETag)."""
-    return jobs.file_response(_finished(export_id, request), request.user, request)
+    return downloads.file_response(_finished(export_id, request), request.user, request)
 
 
 @operation(router, operations.RECEIPT, scope="export", response=ReceiptOut, problems=(503,))
@@ -146,7 +146,7 @@ def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpRespon
 
     Its signature covers its bytes: store them as they are.
     """
-    return jobs.receipt_response(_finished(export_id, request))
+    return downloads.receipt_response(_finished(export_id, request))
 
 
 @operation(router, operations.EXPORT_INDEPENDENT_REVIEWS, scope="export", files=[JSONL])

@@ -19,7 +19,7 @@ from reviews.api.lookup import get_run
 from reviews.api.pagination import OptionalLimit, link
 from reviews.api.problems import Problem, invalid_field
 from reviews.api.scopes import ScopeQuery
-from reviews.exports import formats, jobs
+from reviews.exports import downloads, formats
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
@@ -85,7 +85,7 @@ def export_run(
     order = ExportOptions(exported, only=only, format=imported_format(exported, None, only))
     name = order.file_name
     kind = formats.CONTENT_TYPES[PurePath(name).suffix]
-    blocks = jobs.stream_export(options=order, actor=request.user)
+    blocks = downloads.stream_export(options=order, actor=request.user)
     encoding = request.headers.get("Accept-Encoding", "")
     return download(blocks, name, content_type=kind, accept_encoding=encoding)
 

@@ -1,26 +1,22 @@
-"""Build exports in background jobs, stream them, and record who received them."""
+"""Build exports in background jobs."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from reviews.accounts.permissions import check
 from reviews.audit import events, reveals
 from reviews.database.replica import retry_if_lost
-from reviews.exports import formats, output, stored_files
 from reviews.exports.jsonl import use_snapshot
 from reviews.exports.output import FIGURES, ExportOptions, ExportOutput, export_options
 from reviews.exports.stored_files import Kind, store_parts
-from reviews.http.streaming import download, sha256_field
-from reviews.models import Export, ExportPart, ExportProgress, Import, SourceChunk, User
+from reviews.models import Export, ExportProgress, Import, SourceChunk, User
 from reviews.storage.progress_connection import open_progress_connection
 
 JOB = "reviews.tasks.build_export"
@@ -49,39 +45,13 @@ def record_export(*, options: ExportOptions, actor: User | None, figures: dict[s
     )
 
 
-class _RecordedOutput(ExportOutput):
-    """An export that is recorded once its last byte was read."""
-
-    def __init__(self, options: ExportOptions, actor: User) -> None:
-        super().__init__(options)
-        self._actor = actor
-
-    def __iter__(self) -> Iterator[bytes]:
-        with closing(self):
-            yield from super().__iter__()
-        with transaction.atomic():
-            record_export(options=self.options, actor=self._actor, figures=self.figures)
-
-
-def stream_export(*, options: ExportOptions, actor: User) -> ExportOutput:
-    """Stream an export while it is built. Raises `InvalidExport` at once and `CorruptData` while it runs.
-
-    The audit event of a complete file has its figures. A stream that breaks off leaves only its start event.
-    """
-    options.check()
-    with transaction.atomic():
-        _reveal(options, actor)
-        events.record("export begun", actor=actor, run=options.run, only=options.only)
-    return _RecordedOutput(options, actor)
-
-
 @transaction.atomic
 def enqueue(*, options: ExportOptions, actor: User) -> Export:
     """Enqueue an export. Raises `InvalidExport`."""
     options.check()
     export = Export.objects.create(**vars(options), created_by=actor)
     ExportProgress.objects.create(export=export, bytes_to_read=_bytes_to_read(options))
-    _reveal(options, actor)
+    record_reveal(options, actor)
     events.record(
         "export asked for", actor=actor, run=options.run, source=options.only_import, export=export.pk
     )
@@ -89,14 +59,7 @@ def enqueue(*, options: ExportOptions, actor: User) -> Export:
     return export
 
 
-@transaction.atomic
-def record_download(export: Export, reader: User) -> None:
-    """Record that somebody downloads an export, possibly another person's."""
-    if reader != export.created_by:
-        _reveal(export_options(export), reader)
-
-
-def _reveal(options: ExportOptions, reader: User) -> None:
+def record_reveal(options: ExportOptions, reader: User) -> None:
     """Record that the file shows its reader the judge's scores. Reviewed lines reveal nothing hidden."""
     if options.only == "all":
         reveals.record_download(run=options.run, reader=reader)
@@ -226,62 +189,3 @@ def remove_expired() -> None:
     for export in expired.select_for_update():
         events.record("export removed", actor=None, run=export.run, export=export.pk, sha256=export.sha256)
         export.delete()
-
-
-_RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
-
-
-def file_response(export: Export, reader: User, request: HttpRequest) -> StreamingHttpResponse | HttpResponse:
-    """Return the file, or the range of the Range header of the request, and record the download."""
-    record_download(export, reader)
-    name = output.export_options(export).file_name
-    asked = None
-    if request.headers.get("If-Range", _etag(export)) == _etag(export):
-        asked = asked_range(request.headers.get("Range", ""), export.size)
-    if asked is not None and not asked:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
-    sent = range(export.size) if asked is None else asked
-    blocks = stored_files.stored_range(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
-    response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
-    response.status_code = 200 if asked is None else 206
-    for header, value in _headers(export, name).items():
-        response.headers[header] = value
-    if asked is not None:
-        response.headers["Content-Range"] = f"bytes {sent.start}-{sent.stop - 1}/{export.size}"
-    return response
-
-
-def receipt_response(export: Export) -> StreamingHttpResponse:
-    """Return the receipt, for `manage.py verify_export`."""
-    name = f"{output.export_options(export).file_name}.receipt.json"
-    return download(stored_files.stored_receipt(export), name, content_type="application/json")
-
-
-def _headers(export: Export, name: str) -> dict[str, str]:
-    return {
-        "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
-        "Accept-Ranges": "bytes",
-        "ETag": _etag(export),
-        "Repr-Digest": sha256_field(export.sha256),
-        # Not no-store: a browser may resume an interrupted download.
-        "Cache-Control": "private, no-cache",
-    }
-
-
-def _etag(export: Export) -> str:
-    return f'"{export.sha256}"'
-
-
-def asked_range(header: str, size: int) -> range | None:
-    """Return the range of a Range header; empty if it is outside the file.
-
-    None means the whole file: without a header, and for an invalid header or several ranges, which a server
-    may ignore (RFC 9110, 14.2).
-    """
-    found = _RANGE.fullmatch(header.strip())
-    first, last = found.groups() if found else ("", "")
-    if first and last and int(last) < int(first):
-        return None
-    if first:
-        return range(int(first), min(int(last) + 1, size) if last else size)
-    return range(max(size - int(last), 0), size) if last else None

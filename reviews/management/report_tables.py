@@ -29,8 +29,9 @@ from reviews.views.judge import (
     position_bias,
 )
 from reviews.views.judge import tables as judge_tables
-from reviews.views.judge.filters import JudgeFilters, Section
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.plan import plan_section
+from reviews.views.judge.sections import Section
 from reviews.views.tables import LIMITS, Cell, Column, Table, without_columns
 
 # Columns that only pages and CSV files have, so that the tables are not too wide for a terminal.

@@ -22,7 +22,7 @@ from cognireview.postgres.server_account import server_account
 from reviews.database import replica
 from reviews.database.replica import ReplicaLost, read_from_replica
 from reviews.database.statements import execute, fetch_value
-from reviews.exports import jobs, jsonl, stored_files
+from reviews.exports import downloads, jobs, jsonl, stored_files
 from reviews.exports.output import ExportOptions
 from reviews.judge import report
 from reviews.judge.scope import JudgeScope
@@ -227,13 +227,13 @@ class TestExport:
         assert "Reading from the primary" in caplog.text
 
     def test_cancelled_stream_breaks_off_and_is_complete_when_repeated(self, run: Run, lea: User) -> None:
-        blocks = jobs.stream_export(options=ExportOptions(run), actor=lea)
+        blocks = downloads.stream_export(options=ExportOptions(run), actor=lea)
         read = iter(blocks)
         next(read)
         cancel_readers()
         with pytest.raises(ReplicaLost, match="The replica failed: "):
             list(read)
-        assert sha256(jobs.stream_export(options=ExportOptions(run), actor=lea)) == by_the_primary(run)
+        assert sha256(downloads.stream_export(options=ExportOptions(run), actor=lea)) == by_the_primary(run)
 
     @pytest.mark.parametrize("command", ["export_run", "export_independent_reviews"])
     def test_export_command_rewrites_its_file_after_losing_the_replica(

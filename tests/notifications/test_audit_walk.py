@@ -13,6 +13,7 @@ from reviews import days
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.splitting import Share, Split
+from reviews.exports import downloads
 from reviews.exports import jobs as export_jobs
 from reviews.exports.output import ExportOptions
 from reviews.models import (
@@ -296,7 +297,7 @@ class TestEventsOfWebhooks:
     @pytest.mark.slow
     def test_ready_export_is_reported_and_a_streamed_one_is_not(self, run: Run, lea: User) -> None:
         import_data(file_of(line("a")), run=run.name)
-        list(export_jobs.stream_export(options=ExportOptions(run), actor=lea))
+        list(downloads.stream_export(options=ExportOptions(run), actor=lea))
         export = export_jobs.enqueue(options=ExportOptions(run), actor=lea)
         export_jobs.build(export_id=export.pk, check_in=lambda: None)
         export.refresh_from_db()

@@ -7,7 +7,7 @@ from django.urls import reverse
 from reviews.models import Evaluation, Run, User
 from reviews.search import strata
 from reviews.views.judge.confusion import ConfusionTable
-from reviews.views.judge.filters import Section
+from reviews.views.judge.sections import Section
 from tests.support.work import decide, evaluations, lock_in_scores
 
 CLARITY = "Clarity"

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.exports import formats, jobs, output
+from reviews.exports import downloads, formats, jobs, output
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
@@ -111,7 +111,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
 @require_safe
 def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
     """Send the file, or the range of a Range header."""
-    return jobs.file_response(_finished(request, pk), request.user, request)
+    return downloads.file_response(_finished(request, pk), request.user, request)
 
 
 @require_POST
@@ -124,7 +124,7 @@ def cancel_export(request: Request, pk: int) -> HttpResponse:
 @require_safe
 def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """Send the receipt, for `manage.py verify_export`."""
-    return jobs.receipt_response(_finished(request, pk))
+    return downloads.receipt_response(_finished(request, pk))
 
 
 def _finished(request: Request, pk: int) -> Export:

@@ -12,7 +12,8 @@ from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import confusion, tables
-from reviews.views.judge.filters import JudgeFilters, Link, Section, linked
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.sections import Link, Section, linked
 from reviews.views.tables import FEWEST, figure, on_paper, share
 
 _MOST_GROUPS = 12  # groups in the plot

@@ -9,7 +9,8 @@ from reviews.judge.alt_test import DEFINITIONS, EPSILONS
 from reviews.records.wording import counted, percent
 from reviews.statistics.alt_test import FEWEST_RECORDS
 from reviews.views.dot_plots import Dot, DotPlot, difference_plot
-from reviews.views.judge.filters import JudgeFilters, Section, Tone, linked, precisely
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.sections import Section, Tone, linked, precisely
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import Cell, Column, Table, count, share, text_columns, words
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from reviews.judge import error_analysis
 from reviews.judge.error_analysis import TemplateErrors
-from reviews.views.judge.filters import JudgeFilters, Link, Section
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.sections import Link, Section
 from reviews.views.tables import Column, Table, count, text_columns, words
 
 _CAUSES = [

@@ -17,10 +17,11 @@ from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import drift
-from reviews.views.judge.filters import JudgeFilters, Section, Tone, find_other, load_shared, other_runs
+from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
 from reviews.views.judge.overview import MOST_RECORDS
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
+from reviews.views.judge.sections import Section, Tone
 from reviews.views.shortcuts import load_run, replica_view
 from reviews.views.tables import (
     FEWEST,

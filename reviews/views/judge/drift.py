@@ -14,8 +14,9 @@ from reviews.records.wording import counted, quoted
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.dot_plots import Dot, DotPlot, difference_plot
-from reviews.views.judge.filters import JudgeFilters, Section, find_other, list_of_scope, load_shared
+from reviews.views.judge.filters import JudgeFilters, find_other, list_of_scope, load_shared
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
+from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
 from reviews.views.shortcuts import load_run, replica_view
 from reviews.views.tables import (

@@ -10,7 +10,8 @@ from reviews.judge.flag_precision import left_out_sentence
 from reviews.judge.missed_errors import MissedErrors
 from reviews.records.wording import counted
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, Link, Section, linked, record_list
+from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.sections import Link, Section, linked
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import FEWEST, NOTHING, Cell, Column, Table, count, figure, prominent, share, words
 

@@ -11,8 +11,9 @@ from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.funnel import DEFINITIONS, AssignedRecord, ListedState, list_records
-from reviews.views.judge.filters import JudgeFilters, Section, linked, load
+from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import render_pages
+from reviews.views.judge.sections import Section, linked
 from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Cell, Column, Table, as_csv, count, record_cell, text_columns, words
 

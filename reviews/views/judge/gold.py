@@ -28,9 +28,10 @@ from reviews.storage.chunks import BLOCK_SIZE
 from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.form_fields import UploadField, refusal_in
 from reviews.views.judge import confusion
-from reviews.views.judge.filters import JudgeFilters, Section, load_of_records
+from reviews.views.judge.filters import JudgeFilters, load_of_records
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records, score_text
+from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import figures_table
 from reviews.views.shortcuts import form_page, render_form, replica_view
 from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, moment, share, text_columns, words

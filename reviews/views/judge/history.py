@@ -19,8 +19,9 @@ from reviews.judge.comparison.history import (
 from reviews.models import Run
 from reviews.records.wording import counted, quoted
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, Section, load
+from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
+from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
 from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Cell, LinkedTable, Table, as_csv, moment, share, text_columns, words

@@ -7,7 +7,8 @@ from reviews.judge import leaderboard
 from reviews.judge.leaderboard import Leaderboard, model_title
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, Section, linked, list_of_scope
+from reviews.views.judge.filters import JudgeFilters, list_of_scope
+from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, percent, share, text_columns, words
 

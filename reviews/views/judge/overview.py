@@ -27,7 +27,8 @@ from reviews.records.wording import counted, percent, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.statistics.intervals import complement
 from reviews.views.judge import confusion, tables
-from reviews.views.judge.filters import Card, JudgeFilters, Link, Mark, Tone, record_list
+from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.sections import Card, Link, Mark, Tone
 from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
 _MOST_MARKS = 3

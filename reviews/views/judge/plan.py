@@ -20,8 +20,9 @@ from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import inbox_navigation
-from reviews.views.judge.filters import JudgeFilters, Section, load_planned, read_planned_filters
+from reviews.views.judge.filters import JudgeFilters, load_planned, read_planned_filters
 from reviews.views.judge.pages import render_page
+from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
 from reviews.views.shortcuts import load_run, replica_view
 from reviews.views.tables import NOTHING, Cell, Column, LinkedTable, Table, count, share, text_columns, words

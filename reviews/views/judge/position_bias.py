@@ -12,8 +12,9 @@ from reviews.models import User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, Section, linked, load
+from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
+from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column
 from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Cell, Table, as_csv, share, text_columns, words

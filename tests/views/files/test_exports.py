@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.exports import jobs, output
-from reviews.exports.jobs import asked_range
+from reviews.exports.downloads import asked_range
 from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
 from tests.support.factories import ExportFactory, ImportFactory, RunFactory
 from tests.support.lines import file_of, import_data, line

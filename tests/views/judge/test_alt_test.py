@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.models import Run, User
-from reviews.views.judge.filters import Section
+from reviews.views.judge.sections import Section
 from tests.support.factories import RunFactory
 from tests.support.joint import rate_together
 from tests.support.pages import text, url
