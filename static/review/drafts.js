@@ -6,7 +6,7 @@
 import { clock } from "../times.js";
 import { addRow, all, changed, form, one, rows, screenEvents } from "./form.js";
 import { extendClaim } from "./presence.js";
-import { fetchPart } from "./requests.js";
+import { fetchPart, saidIn } from "./requests.js";
 import { checkSession, signedOut } from "./session.js";
 import { clear, raise, raiseFromServer, settle } from "./strip.js";
 
@@ -88,7 +88,9 @@ class Draft {
       this.isRejected = true;
       return this.pause(checkSession);
     }
-    if (![200, 204, 409].includes(response.status)) return this.pause(() => this.trouble("refused", () => this.resume()));
+    if (![200, 204, 409].includes(response.status)) {
+      return this.pause(() => this.trouble("refused", () => this.resume(), saidIn(response.text)));
+    }
     this.retries = 0;
     this.isRejected = false;
     extendClaim(response.headers.get("X-Claim-Until"));
@@ -131,8 +133,8 @@ class Draft {
     if (this === draft) explain();
   }
 
-  trouble(state, act) {
-    if (this === draft) raise(state, { isCopied: this.isSaved ? undefined : this.isCopied, act });
+  trouble(state, act, reason) {
+    if (this === draft) raise(state, { isCopied: this.isSaved ? undefined : this.isCopied, act, reason });
   }
 
   resume() {

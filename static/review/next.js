@@ -5,7 +5,7 @@ import { typesetAhead, typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
 import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
-import { fetchPart } from "./requests.js";
+import { fetchPart, saidIn } from "./requests.js";
 import { checkSession } from "./session.js";
 import { clear, detailsOf, raise } from "./strip.js";
 
@@ -128,7 +128,8 @@ async function send(submitted) {
     old.setAttribute("aria-busy", "true");
   }
   await own.request;
-  const { status, reason } = await post(submitted, values, submitted.hasAttribute("data-stays") ? "#scores" : "window");
+  const response = await post(submitted, values, submitted.hasAttribute("data-stays") ? "#scores" : "window");
+  const status = response?.status ?? 0;
   const isSaved = status >= 200 && status < 300;
   if (isSaved) {
     own.end();
@@ -138,17 +139,17 @@ async function send(submitted) {
     if (next && !next.isConnected) keep(next); // the response has replaced it by the old record
   } else {
     comeBack(old, next);
-    raise("unsent", { reason, act: () => one("#submit").click() });
-    if (status === 403) await checkSession();
+    raise("unsent", { reason: reasonFor(response), act: () => one("#submit").click() });
+    if (status === 403) checkSession();
   }
   return isSaved;
 }
 
-/** Send a review through htmx, and scroll to the part `shown` of the new screen; resolve to the status of the response,
-    or 0 without one, and the reason of a failure. */
+/** Send a review through htmx, and scroll to the part `shown` of the new screen; resolve to the request, or null if none
+    was sent. */
 async function post(submitted, values, shown) {
-  let answer = { status: 0, reason: reasonFor() };
-  const listen = ({ detail: { elt, xhr } }) => { if (elt === document.body) answer = { status: xhr.status, reason: reasonFor(xhr) }; };
+  let sent = null;
+  const listen = ({ detail: { elt, xhr } }) => { if (elt === document.body) sent = xhr; };
   const limit = ({ detail: { elt, xhr } }) => { if (elt === document.body) xhr.timeout = PATIENCE_MS; };
   document.body.addEventListener("htmx:beforeSend", limit);
   document.body.addEventListener("htmx:afterRequest", listen);
@@ -156,7 +157,7 @@ async function post(submitted, values, shown) {
   await window.htmx.ajax("POST", submitted.getAttribute("action"), context).catch(() => {});
   document.body.removeEventListener("htmx:beforeSend", limit);
   document.body.removeEventListener("htmx:afterRequest", listen);
-  return answer;
+  return sent;
 }
 
 function comeBack(old, next) {
@@ -172,12 +173,7 @@ function comeBack(old, next) {
 /** Why a request failed, for the middle of a sentence. */
 function reasonFor(xhr) {
   if (xhr?.status === 401) return "you were signed out";
-  if (xhr?.getResponseHeader("HX-Retarget") === "#messages") {
-    const said = new DOMParser().parseFromString(xhr.responseText, "text/html").querySelector(".toast > p").textContent.split(".")[0];
-    return said.charAt(0).toLowerCase() + said.slice(1);
-  }
-  if (xhr?.status === 403) return "the server didn't accept it";
-  if (xhr?.status) return "the server failed";
+  if (xhr?.status) return saidIn(xhr.responseText) || "the server failed";
   return navigator.onLine ? "the server is unreachable" : "you're offline";
 }
 

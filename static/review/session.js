@@ -10,6 +10,7 @@ let token = "";
 
 const page = () => one("#strip").dataset;
 
+const isGone = () => detailsOf("signed-out") || detailsOf("someone-else");
 const raiseSignedOut = (isCopied) => raise("signed-out", { isCopied, href: page().signIn });
 
 /** The server rejected a request without a session. The person may have signed in since it was sent. */
@@ -30,8 +31,9 @@ export async function checkSession() {
   } else {
     token = answer.token;
     useToken();
+    const wasGone = isGone();
     clear("signed-out", "someone-else");
-    settle();
+    if (wasGone) settle(); // otherwise the server has another reason not to accept something
     screenEvents.dispatchEvent(new Event("continued"));
   }
 }
@@ -44,7 +46,7 @@ function useToken() {
   for (const field of roots.flatMap((root) => all("[name=csrfmiddlewaretoken]", root))) field.value = token;
 }
 
-const checkAgain = () => { if (detailsOf("signed-out") || detailsOf("someone-else")) checkSession(); };
+const checkAgain = () => { if (isGone()) checkSession(); };
 
 new BroadcastChannel("session").addEventListener("message", checkAgain);
 window.addEventListener("focus", checkAgain);

@@ -24,7 +24,7 @@ const STATES = {
     says: ({ reason }) => (reason ? `Couldn't submit: ${reason}. Your work is kept; try again.` : "This record isn't submitted yet. Your work is kept."),
   },
   failed: { tone: "bad", label: "Try again", says: ({ reason }) => `That didn't go through: ${reason}. Your work is kept; try again.` },
-  refused: { tone: "bad", label: "Try again", says: ({ isCopied }) => `The server didn't accept your draft. ${kept(isCopied)}.` },
+  refused: { tone: "bad", label: "Try again", says: ({ isCopied, reason }) => `The server didn't accept your draft${reason ? `: ${reason}` : ""}. ${kept(isCopied)}.` },
   offline: { tone: "warn", label: "Retry now", says: ({ isCopied }) => (isCopied === undefined ? "You're offline; reconnecting…" : `You're offline. ${kept(isCopied)}; reconnecting…`) },
   failing: { tone: "warn", label: "Retry now", says: ({ isCopied }) => `The server couldn't save your draft. ${kept(isCopied)}; retrying…` },
   notice: { tone: "warn" },

@@ -68,6 +68,26 @@ def test_buttons_of_a_strip_stay_when_its_sentence_changes(screen: Page) -> None
     assert stays
 
 
+def test_strip_says_why_a_person_without_a_role_can_neither_save_nor_submit(screen: Page, ana: User) -> None:
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    roles = list(ana.groups.all())
+    ana.groups.clear()
+    place = type_comment(screen, "Typed without a role.")
+    strip = screen.locator("#strip .strip")
+    reason = "only a reviewer, a lead or an admin can review evaluations"
+    expect(strip).to_have_text(
+        f"The server didn't accept your draft: {reason}. Draft saved in this browser.Try again"
+    )
+    assert screen.get_by_label("Comment").bounding_box() == place
+    screen.keyboard.press("Control+Enter")
+    expect(strip).to_have_text(f"Couldn't submit: {reason}. Your work is kept; try again.Submit again")
+    assert not Review.objects.exists()
+    ana.groups.set(roles)
+    strip.get_by_role("button", name="Submit again").click()
+    assert saved(screen, "a-model").comments == "Typed without a role."
+
+
 @pytest.mark.exhaustive
 def test_answer_under_way_when_the_connection_is_lost_leaves_the_warning(screen: Page) -> None:
     held: list[Route] = []
