@@ -20,7 +20,7 @@ from reviews.views.judge import (
     position_bias,
 )
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.overview import headline
+from reviews.views.judge.headline import headline
 from reviews.views.judge.sections import Card, Section
 from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Tab

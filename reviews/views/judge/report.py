@@ -21,7 +21,7 @@ from reviews.judge.report_csv import report_csv
 from reviews.views.judge import accuracy, alt_test, flags, leaderboard, position_bias
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.overview import headline
+from reviews.views.judge.headline import headline
 from reviews.views.judge.pages import render_page
 from reviews.views.shortcuts import replica_view
 from reviews.views.tables import Column, Table, on_paper, prominent
