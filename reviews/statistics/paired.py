@@ -25,6 +25,10 @@ from reviews.statistics.totals import ClusterTotals
 
 _FRAMES = 4  # the records of each judge, flagged or not
 _MIXED = 3  # in place of a verdict, if records of one judge differ
+# The kinds of responses: by the flags, whether the verdicts differ, and the verdict of each judge.
+_KINDS = (2, 2, 2, _MIXED + 1, _MIXED + 1)
+# Ratings weigh the same where the same records are flagged, so such responses are never pooled.
+_PATHS = [(f"{first}{second}", *map(str, verdicts)) for first, second, *verdicts in np.ndindex(*_KINDS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +178,6 @@ def _totals(
 
     With `by_flag`, the columns of unflagged responses come before those of flagged ones.
     """
-    kinds = (2, 2, 2, _MIXED + 1, _MIXED + 1)
     key = np.ravel_multi_index(
         (
             responses.flags % 2,
@@ -183,18 +186,16 @@ def _totals(
             _verdicts(responses.first),
             _verdicts(responses.second),
         ),
-        kinds,
+        _KINDS,
     )
-    # Ratings weigh the same where the same records are flagged, so such responses are never pooled.
-    paths = [(f"{first}{second}", *map(str, verdicts)) for first, second, *verdicts in np.ndindex(*kinds)]
     order = np.argsort(key.astype(np.int16), kind="stable")
-    ends = np.cumsum(np.bincount(key, minlength=len(paths)))[:-1]
+    ends = np.cumsum(np.bincount(key, minlength=len(_PATHS)))[:-1]
     of_cell, weights = np.split(responses.cluster[order], ends), np.split(responses.weight[order], ends)
-    sizes = add_up(key, responses.weight, len(paths))
+    sizes = add_up(key, responses.weight, len(_PATHS))
     sample = Sample(key[ratings.response], responses.cluster[ratings.response], weight)
     values = np.column_stack([ratings.right, np.ones(len(ratings))])
-    domains = [int(by_flag and path[0] != "00") for path in paths]
-    return cluster_totals(sample, values, Population(paths, sizes, of_cell, weights), domains)
+    domains = [int(by_flag and path[0] != "00") for path in _PATHS]
+    return cluster_totals(sample, values, Population(_PATHS, sizes, of_cell, weights), domains)
 
 
 def _verdicts(counts: IntArray) -> IntArray:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -71,8 +70,10 @@ class Places(NamedTuple):
 
 def seen_clusters(found: Iterable[IntArray]) -> BoolArray:
     """Return whether each cluster number is among those of some array."""
-    counts = (np.bincount(clusters, minlength=CLUSTERS) for clusters in found)
-    return reduce(np.logical_or, counts, np.zeros(CLUSTERS, dtype=np.bool_))
+    seen = np.zeros(CLUSTERS, dtype=np.bool_)
+    for clusters in found:
+        seen[clusters] = True
+    return seen
 
 
 def are_grouped(clusters: IntArray) -> bool:
