@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from io import BytesIO
 
 import pytest
 
@@ -11,7 +10,6 @@ from reviews.exports.jsonl import Form
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.imports import jobs as import_jobs
 from reviews.models import Evaluation, Import, User
-from reviews.storage import chunks
 from reviews.storage.errors import ImportRefused
 from reviews.storage.line_reader import stored_line
 from tests.support.documents import AROUND, HOW, bring, document, exported, run, without_decisions
@@ -55,14 +53,6 @@ class TestExport:
 
     def test_rejected_members_stay_in_the_document(self) -> None:
         data = document("a", "b").replace(b'"id": "a"', b'"id": NaN') + b"\n"
-        done = bring(data)
-        assert (done.new, done.rejected) == (1, 1)
-        assert exported() == data
-
-    @pytest.mark.slow
-    def test_member_that_is_nested_too_deep_is_rejected_and_exported_as_it_came(self) -> None:
-        deep = b"[" * 100_000 + b"]" * 100_000
-        data = document("a", "b").replace(b'"A, [b]"', deep, 1)
         done = bring(data)
         assert (done.new, done.rejected) == (1, 1)
         assert exported() == data
@@ -155,21 +145,3 @@ def test_finished_export_is_named_like_a_document(ana: User) -> None:
     jobs.build(export_id=export.pk)
     export.refresh_from_db()
     assert (export.state, export.format) == ("done", "json")
-
-
-@pytest.mark.slow
-def test_large_document_streams() -> None:
-    """The members take several chunks, and no block of the export is larger than a few of them."""
-    text = "x" * 100_000
-    members = ",\n ".join(
-        json.dumps({"id": str(number), "score": number, "why": text}) for number in range(60)
-    )
-    head, tail = json.dumps(AROUND).split("[]")
-    data = f"{head}[{members}]{tail}".encode()
-    done = bring(data)
-    assert done.chunks.count() > 5
-    output = ExportOutput(ExportOptions(run(), format="json"))
-    blocks = list(output)
-    assert b"".join(blocks) == data
-    assert max(map(len, blocks)) < 3 * chunks.BLOCK_SIZE
-    assert BytesIO(data).getbuffer().nbytes == output.size

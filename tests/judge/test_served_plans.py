@@ -1,6 +1,5 @@
 """The queue serves a plan of blind reviews."""
 
-import json
 from collections import Counter
 from http import HTTPStatus
 from itertools import cycle
@@ -24,25 +23,18 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
 from reviews.views.inbox_navigation import item_url
 from tests.judge.test_planning import part
-from tests.support.commands import Capture, manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
+from tests.support.planned_runs import CALM, JUDGED_PASS, SIZES, import_planned_run
 from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
-
-CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
-JUDGED_PASS = {"structured_model_response": {"response": "42"}, "aggregated_score": "Pass"}
-SIZES = {"flagged": 60, "unflagged": 140}
 
 
 @pytest.fixture(scope="class")
 def _imported(class_world: None) -> None:
     """Import a run for the tests of a class, which undo their changes."""
-    flagged = (line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"]))
-    others = (line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"]))
-    Run.objects.create(name="evaluations", blind_share=0.2)
-    import_data(file_of(*flagged, *others))
+    import_planned_run()
 
 
 @pytest.fixture
@@ -290,21 +282,3 @@ class TestSimulatedRun:
             given: Any = {"evaluation_id": record.pk, "reviewer": person, "version": record.version}
             blind_scoring.lock_in(**given, scores={"Clarity": score}, fields=[], active_ms=None)
             agree(record, person, scores={"Clarity": {"score": score, "justification": ""}})
-
-
-class TestCommand:
-    @pytest.mark.slow
-    def test_command_prints_and_serves_and_stops_a_plan(self, imported: Run, capfdbinary: Capture) -> None:
-        printed = manage(capfdbinary, "review_plan", "evaluations", "--target", "10")
-        assert printed.status == 0
-        assert b"Flagged: 0 blind reviews." in printed.out
-        assert b"Blind reviews to add: " in printed.out
-        served = json.loads(manage(capfdbinary, "review_plan", "evaluations", "--serve", "--json").out)
-        assert served["served"] == {"target": 0.05, "aim": "run", "filters": {}, "is_finished": False}
-        assert manage(capfdbinary, "review_plan", "evaluations", "--stop").status == 0
-        assert Run.objects.get().review_plan is None
-
-    def test_command_reports_impossible_targets(self, imported: Run, capfdbinary: Capture) -> None:
-        refused = manage(capfdbinary, "review_plan", "evaluations", "--target", "nan", "--serve")
-        assert refused == (2, b"", "Enter 0.5 to 50 percentage points, not nan.")
-        assert manage(capfdbinary, "review_plan", "evaluations", "--aim", "all").status == 2

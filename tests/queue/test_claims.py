@@ -1,4 +1,4 @@
-"""Claims of one reviewer at a time. Concurrent claims are in `review/test_concurrency.py`."""
+"""Claims of one reviewer at a time."""
 
 import datetime as dt
 
