@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partialmethod
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.test import Client, override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -36,6 +39,9 @@ from tests.support.template_database import test_database_from_template
 from tests.support.waiting import PATIENCE
 
 request_fixture.create_without_inspection()
+
+# The folders of tests that request pages or the API.
+_WITH_PAGES = {"api", "assistants", "browser", "client", "views"}
 
 # For pytest-django: an undefined template variable fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
@@ -114,7 +120,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
+def pages(request: pytest.FixtureRequest) -> Thread:
+    """Import the pages while PostgreSQL and the browser start, if tests request pages."""
+    tests = Path(__file__).parent
+    folders = {item.path.relative_to(tests).parts[0] for item in request.session.items}
+    needed = ["cognireview.urls"] if folders & _WITH_PAGES else []
+    thread = Thread(target=lambda: [*map(import_module, needed)])
+    thread.start()
+    return thread
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    pages: Thread, django_db_modify_db_settings_parallel_suffix: None
+) -> Iterator[None]:
     """Run the tests on an embedded cluster of their own, unless `DATABASE_URL` names a server."""
     if settings.ENVIRONMENT.database_url:
         yield
@@ -148,6 +167,11 @@ def _session() -> Iterator[AuditCheck]:
         patch.setattr(parser_pool, "usable_cores", lambda: 1)
         # An outage of one test may not last into the next. Tests of the watch start it themselves.
         patch.setattr(outage._watch, "start", lambda: None)
+        # The live server looks for the end of the session every 10 ms. Otherwise, its end takes up to 500 ms.
+        serve = partialmethod(ThreadedWSGIServer.serve_forever, poll_interval=0.01)
+        patch.setattr(ThreadedWSGIServer, "serve_forever", serve)
+        # It sends a body at once. Otherwise, the body waits 40 ms for the client to acknowledge the headers.
+        patch.setattr(WSGIRequestHandler, "disable_nagle_algorithm", True)
         yield check
 
 
@@ -182,8 +206,9 @@ def _log_keeps_its_stream() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
+def django_db_setup(django_db_setup: None, pages: Thread) -> Iterator[None]:
     """Clean up quickly after transactional tests."""
+    pages.join()
     with quick_cleanup():
         yield
 

@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -91,11 +90,8 @@ def _compile_cache() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _pages(live_server: LiveServer) -> Thread:
-    """Import the pages while Playwright starts, which mostly waits."""
-    thread = Thread(target=import_module, args=["cognireview.urls"])
-    thread.start()
-    return thread
+def _start(live_server: LiveServer, pages: Thread) -> None:
+    """Begin to import the pages before Playwright starts, which mostly waits."""
 
 
 @pytest.fixture(autouse=True)
@@ -115,9 +111,8 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 @pytest.fixture(scope="session")
-def shared_page(browser: Browser, _pages: Thread) -> Iterator[Page]:
+def shared_page(browser: Browser, django_db_setup: None) -> Iterator[Page]:
     """One page for all tests: a new one would load every script and style again."""
-    _pages.join()
     context = browser.new_context()
     yield context.new_page()
     context.close()

@@ -14,7 +14,6 @@ from tests.browser.screen import (
     press,
     record,
     saved,
-    settle,
     wait_for_prefetch,
 )
 from tests.support.factories import EvaluationFactory
@@ -29,12 +28,10 @@ _IMPATIENT = """
 
 
 @pytest.fixture
-def impatient(screen: Page) -> Iterator[Page]:
+def page(page: Page) -> Iterator[Page]:
     """Let requests in the background fail after a twentieth of their time."""
-    with screen.add_init_script(_IMPATIENT):
-        screen.reload()
-        settle(screen)
-        yield screen
+    with page.add_init_script(_IMPATIENT):
+        yield page
 
 
 class Silence:
@@ -49,39 +46,39 @@ class Silence:
             route.fallback()
 
 
-def test_draft_without_an_answer_is_saved_again(impatient: Page) -> None:
-    impatient.route("**/draft/", Silence(1))
-    press(impatient, "y")
-    draft_is(impatient, "offline")
-    draft_is(impatient, "saved")
+def test_draft_without_an_answer_is_saved_again(screen: Page) -> None:
+    screen.route("**/draft/", Silence(1))
+    press(screen, "y")
+    draft_is(screen, "offline")
+    draft_is(screen, "saved")
     assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
 
 
 @pytest.mark.exhaustive
-def test_submit_is_sent_although_the_draft_had_no_answer(impatient: Page) -> None:
-    wait_for_prefetch(impatient, "b-model", "c-model")
+def test_submit_is_sent_although_the_draft_had_no_answer(screen: Page) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
     asked: list[str] = []
-    impatient.on("request", lambda request: asked.append(request.url))
-    impatient.route("**/draft/", Silence(1))
-    press(impatient, "y")
-    assert eventually(lambda: impatient.title() and any(url.endswith("/draft/") for url in asked))
-    press(impatient, "a")
-    heading(impatient, "b-model")
-    saved(impatient, "a-model")
-    is_at(impatient, "b-model")
+    screen.on("request", lambda request: asked.append(request.url))
+    screen.route("**/draft/", Silence(1))
+    press(screen, "y")
+    assert eventually(lambda: screen.title() and any(url.endswith("/draft/") for url in asked))
+    press(screen, "a")
+    heading(screen, "b-model")
+    saved(screen, "a-model")
+    is_at(screen, "b-model")
 
 
 @pytest.mark.exhaustive
-def test_prefetch_without_an_answer_does_not_end_prefetching(impatient: Page) -> None:
+def test_prefetch_without_an_answer_does_not_end_prefetching(screen: Page) -> None:
     EvaluationFactory.create(
         run=record("a-model").run, task_id="7", model_id="d-model", parsed_rubric_scores=SCORES
     )
-    wait_for_prefetch(impatient, "b-model", "c-model")
-    impatient.route("**/prefetch/", Silence(1))
-    with impatient.expect_event("requestfailed", lambda request: request.url.endswith("/prefetch/")):
-        press(impatient, "a")
-    heading(impatient, "b-model")
-    saved(impatient, "a-model")
-    press(impatient, "a")
-    heading(impatient, "c-model")
-    wait_for_prefetch(impatient, "d-model")
+    wait_for_prefetch(screen, "b-model", "c-model")
+    screen.route("**/prefetch/", Silence(1))
+    with screen.expect_event("requestfailed", lambda request: request.url.endswith("/prefetch/")):
+        press(screen, "a")
+    heading(screen, "b-model")
+    saved(screen, "a-model")
+    press(screen, "a")
+    heading(screen, "c-model")
+    wait_for_prefetch(screen, "d-model")
