@@ -1,4 +1,4 @@
-"""Hostile parameters have no effect on pages that are not of a run or a record, also by exhaustive tests."""
+"""Hostile parameters have no effect on pages that are not of runs or people, also by exhaustive tests."""
 
 import pytest
 
@@ -10,4 +10,5 @@ __all__ = ["visited"]
 
 
 class TestSitePages(HostileParameters):
-    are_of_runs = False
+    area = "site"
+    at_least = 30
