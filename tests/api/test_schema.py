@@ -295,13 +295,19 @@ by_mode = pytest.mark.parametrize(
 )
 
 
-def operations_in(*, runs: bool) -> list[ParameterSet]:
-    """Return the names of the operations in runs, or of all others."""
-    return [case for case in thirds(ACCESS) if ("/runs/{run}/" in str(case.values[0])) is runs]
+def operations_in(area: str) -> list[ParameterSet]:
+    """Return the names of the operations of an area: `records`, `runs` or `site`."""
+    return [case for case in thirds(ACCESS) if _area_of(str(case.values[0])) == area]
+
+
+def _area_of(name: str) -> str:
+    if "{evaluation_id}" in name:
+        return "records"
+    return "runs" if "/runs/{run}/" in name else "site"
 
 
 @by_mode
-@pytest.mark.parametrize("name", operations_in(runs=True))
+@pytest.mark.parametrize("name", operations_in("runs"))
 def test_operation_in_a_run_conforms_to_schema(
     name: str, mode: GenerationMode, more: int, operations: dict[str, Operation], token: str
 ) -> None:

@@ -19,7 +19,7 @@ __all__ = ["_one_connection", "operations", "token"]
 
 
 @by_mode
-@pytest.mark.parametrize("name", operations_in(runs=False))
+@pytest.mark.parametrize("name", operations_in("site"))
 def test_operation_of_the_site_conforms_to_schema(
     name: str, mode: GenerationMode, more: int, operations: dict[str, Operation], token: str
 ) -> None:

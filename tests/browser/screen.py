@@ -1,6 +1,6 @@
 """Helpers for tests of the review screen.
 
-They wait for elements, because Playwright looks for elements more often than it repeats `expect`.
+They look in the page, because Playwright looks for elements and repeats `expect` only a few times a second.
 """
 
 import re
@@ -19,9 +19,27 @@ SCORES = {
 }
 
 
+# A page behind another one has no frames, for which Playwright would wait between its looks.
+_MILLISECONDS = 20
+_HAS_ELEMENT = """([selector, words]) =>
+    [...document.querySelectorAll(selector)].some((it) => it.textContent.includes(words))
+"""
+_ACCEPTS_KEYS = """() => {
+    // The script reveals this button when it starts with a screen.
+    const button = document.querySelector("#show-keys");
+    const screen = document.querySelector("#screen");
+    return !button?.hidden && (!screen || screen.dataset.fresh === "no");
+}"""
+
+
+def wait_for(page: Page, selector: str, words: str = "") -> None:
+    """Wait for an element that contains these words."""
+    page.wait_for_function(_HAS_ELEMENT, arg=[selector, words], polling=_MILLISECONDS)
+
+
 def heading(page: Page, model: str) -> None:
     """Expect the record of this model on the screen."""
-    page.get_by_role("heading", level=1).filter(has_text=f"Task 7 · {model}").wait_for()
+    wait_for(page, "h1", f"Task 7 · {model}")
 
 
 def is_at(page: Page, model: str) -> None:
@@ -29,8 +47,13 @@ def is_at(page: Page, model: str) -> None:
     expect(page).to_have_url(re.compile(rf"/evaluations/{record(model).pk}/$"))
 
 
+def comment(page: Page, text: str) -> None:
+    page.keyboard.press("c")
+    page.keyboard.type(text)
+
+
 def label(page: Page, words: str) -> None:
-    page.locator("#submit", has_text=words).wait_for(state="attached")
+    wait_for(page, "#submit", words)
 
 
 def verdict(page: Page, words: str) -> None:
@@ -43,11 +66,7 @@ def settle(page: Page) -> None:
     A page behind another one has no frames, and accepts none.
     """
     page.bring_to_front()
-    if page.locator("#show-keys").count():
-        # The script reveals this button when it starts with a screen.
-        page.locator("#show-keys:not([hidden])").wait_for(state="attached")
-    if page.locator("#screen").count():
-        page.locator("#screen[data-fresh='no']").wait_for(state="attached")
+    page.wait_for_function(_ACCEPTS_KEYS, polling=_MILLISECONDS)
 
 
 def press(page: Page, *keys: str) -> int:
@@ -60,7 +79,7 @@ def press(page: Page, *keys: str) -> int:
 
 def saved(page: Page, model: str) -> Review:
     """Wait until the page says that this model's record is saved, and return its current decision."""
-    page.get_by_role("status").filter(has_text=f"Task 7 · {model} submitted").wait_for(state="attached")
+    wait_for(page, "[role=status]", f"Task 7 · {model} submitted")
     return Review.objects.get(evaluation=record(model))
 
 
@@ -84,7 +103,7 @@ def wait_for_prefetch(page: Page, *models: str) -> None:
         const found = [...document.querySelector('#prefetched').content.children];
         return keys.every((key, place) => found[place]?.dataset.pk === key);
     }"""
-    page.wait_for_function(have_them, arg=[str(record(model).pk) for model in models])
+    page.wait_for_function(have_them, arg=[str(record(model).pk) for model in models], polling=_MILLISECONDS)
 
 
 def hold_submits(page: Page) -> list[Route]:
@@ -95,7 +114,7 @@ def hold_submits(page: Page) -> list[Route]:
 
 
 def draft_is(page: Page, state: str) -> None:
-    page.locator(f"#saved[data-state='{state}']").wait_for(state="attached")
+    wait_for(page, f"#saved[data-state='{state}']")
 
 
 def is_untouched(page: Page, model: str) -> None:

@@ -1,4 +1,4 @@
-"""Accounts in a browser: second factors, the dialogs of administration, redirects of single sign-on."""
+"""Accounts in a browser: second factors, the dialogs of administration."""
 
 import base64
 import hashlib
@@ -8,15 +8,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from django.conf import LazySettings
-from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.accounts.permissions import role_of
 from reviews.models import User
 from tests.browser.conftest import log_out, open_runs, start_session
-from tests.support import oidc_provider
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -207,11 +204,3 @@ class TestAdmin:
         expect(page.get_by_text("Lea can no longer sign in")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
-
-
-def test_single_sign_on_leads_to_the_provider_and_back(page: Page, url: str, settings: LazySettings) -> None:
-    with oidc_provider.configured(settings) as provider:
-        provider.claims["groups"] = ["judges"]
-        page.goto(url + reverse("login", query={"next": reverse("signed-in")}))
-        press(page, "Use the university")
-        expect(page.get_by_role("heading", level=1)).to_have_text("You're signed in")

@@ -68,6 +68,7 @@ def test_buttons_of_a_strip_stay_when_its_sentence_changes(screen: Page) -> None
     assert stays
 
 
+@pytest.mark.usefixtures("_hurried")
 def test_strip_says_why_a_person_without_a_role_can_neither_save_nor_submit(screen: Page, ana: User) -> None:
     press(screen, "y", "Escape")
     draft_is(screen, "saved")

@@ -10,6 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Import, Upload, User
 from tests.browser.conftest import start_session
+from tests.browser.screen import wait_for
 from tests.support import judge_files
 from tests.support.lines import file_of, line
 
@@ -73,7 +74,7 @@ def choose(page: Page, url: str, file: Path) -> None:
 
 
 def expect_import_of(page: Page, file: Path) -> None:
-    expect(page.get_by_role("heading", name=f"Import of {file.name}")).to_be_visible()
+    wait_for(page, "h1", f"Import of {file.name}")
     upload = Import.objects.get()
     assert (upload.size, upload.sha256) == (
         file.stat().st_size,
