@@ -148,8 +148,16 @@ def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
 
 
 @pytest.fixture(params=LANGUAGES)
-def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Recipe:
-    """Run a recipe, or the command of the client that does the same, while a worker runs its jobs."""
+def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str], tmp_path: Path) -> Recipe:
+    """Run a recipe, or the command of the client that does the same, while a worker runs its jobs.
+
+    The recipe waits for a part of its second each time.
+    """
+    sleep = tmp_path / "bin" / "sleep"
+    sleep.parent.mkdir()
+    sleep.write_text("#!/bin/sh\nexec /bin/sleep 0.05\n")
+    sleep.chmod(0o755)
+    surroundings["PATH"] = f"{sleep.parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(
         name: str, *arguments: object, is_worked: bool = True, **variables: str
