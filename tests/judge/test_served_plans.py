@@ -11,20 +11,16 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.accounts.permissions import Denied
-from reviews.inbox.items import Inbox
 from reviews.judge import review_plan
 from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import AuditEvent, Evaluation, Rating, Run, User
 from reviews.queue import claims
-from reviews.records.status import QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
-from reviews.views.inbox_navigation import item_url
+from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan
 from tests.judge.test_planning import part
 from tests.support.lines import file_of, import_data, line
-from tests.support.pages import text
 from tests.support.planned_runs import CALM, JUDGED_PASS, SIZES, import_planned_run
 from tests.support.work import agree, lock_in_scores
 
@@ -73,43 +69,6 @@ class TestServe:
         event = AuditEvent.objects.get(action="serve plan")
         assert event.detail["more"] == plan.more
 
-    def test_plan_of_a_model_serves_its_records_first(self, client: Client, lea: User) -> None:
-        run = Run.objects.create(name="models", blind_share=0.2)
-        kinds: dict[str, dict[str, Any]] = {"f": {}, "u": CALM}
-        lines = (
-            line(f"{model}{kind}{n}", task_id=f"{kind}{n}", model_id=model, **JUDGED_PASS, **values)
-            for model in ("o1", "o3")
-            for kind, values in kinds.items()
-            for n in range(60)
-        )
-        import_data(file_of(*lines), run="models")
-        plan = review_plan.serve_plan(
-            run_id=run.pk, actor=lea, target=0.15, aim="run", filters={"model": "o3"}
-        )
-        waiting = run.evaluations.filter(human_review_status="Needs Review")
-        served = waiting.filter(priority=NORMAL)
-        assert {*served.values_list("model_id", "needs_human_review")} == {("o3", True), ("o3", False)}
-        assert served.count() == pytest.approx(plan.more, abs=10)
-        assert waiting.filter(priority=DEFERRED, model_id="o1").count() == 60
-        run.refresh_from_db()
-        kept = current_plan(run)
-        assert kept
-        assert kept.filters == {"model": "o3"}
-        [share] = [one.share for one in kept.shares if not one.is_flagged and one.model == "o3"]
-        assert run.sample_share == pytest.approx(share / 2, abs=0.05)
-        client.force_login(lea)
-        for query, chosen in (
-            ("?inbox=x", {"model": "o3"}),
-            ("?target=10", {}),
-            ("?model=o1", {"model": "o1"}),
-        ):
-            page = client.get(reverse("judge-plan", args=[run.pk]) + query)
-            assert page.context["filters"].chosen == chosen
-            assert "first." in text(page)
-            assert page.context["served"]["chosen"] == "model o3"
-        with pytest.raises(InvalidSettings, match="No record has the model"):
-            review_plan.serve_plan(run_id=run.pk, actor=lea, target=0.15, aim="run", filters={"model": "x"})
-
     def test_planned_records_are_claimed_before_deferred_ones(
         self, imported: Run, lea: User, ana: User
     ) -> None:
@@ -126,28 +85,6 @@ class TestServe:
             assert claimed.pk in planned | sampled
             claims.skip(evaluation_id=claimed.pk, reviewer=ana)
         assert claims.claim_next(run=imported, reviewer=ana).priority == DEFERRED  # type: ignore[union-attr]
-
-    def test_plan_whose_records_are_reviewed_waits_for_a_lead(
-        self, imported: Run, client: Client, lea: User, ana: User
-    ) -> None:
-        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.3, aim="run")
-        assert (Inbox(lea).counts["plan"], report_finished_plans()) == (0, 0)
-        for record in imported.evaluations.filter(priority=NORMAL, human_review_status__in=QUEUE_STATUSES):
-            lock_in_scores(record, ana, {"Clarity": "Yes"})
-            agree(Evaluation.objects.get(pk=record.pk), ana)
-        assert imported.evaluations.filter(priority=DEFERRED, human_review_status="Needs Review").exists()
-        [item] = [one for group in Inbox(lea).groups() for one in group.items if one.kind.name == "plan"]
-        assert (item.row, item.point) == (imported, "±30 points")
-        assert [report_finished_plans() for _ in range(2)] == [1, 0]
-        assert AuditEvent.objects.filter(action="plan reviewed").count() == 1
-        client.force_login(lea)
-        page = client.get(item_url(item))
-        assert page.context["form"].data["target"] == "30"
-        assert page.context["served"] == {"points": "30", "is_finished": True, "chosen": ""}
-        sent = {"target": 3, "aim": "run", "inbox": str(item.place)}
-        next_item = reverse("run-settings", args=[imported.pk], query={"inbox": f"rubric-{imported.pk}"})
-        assert client.post(reverse("serve-plan", args=[imported.pk]), sent)["Location"] == next_item
-        assert (Inbox(lea).counts["plan"], report_finished_plans()) == (0, 0)
 
     def test_same_plan_again_changes_nothing(self, imported: Run, lea: User) -> None:
         review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")
