@@ -36,6 +36,7 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     heading(screen, "b-model")
 
 
+@pytest.mark.usefixtures("_hurried")
 def test_draft_of_a_record_that_somebody_else_has_decided_is_found_again(
     screen: Page, live_server: LiveServer, ana: User, bo: User
 ) -> None:
