@@ -46,6 +46,7 @@ class Silence:
             route.fallback()
 
 
+@pytest.mark.usefixtures("_hurried")
 def test_draft_without_an_answer_is_saved_again(screen: Page) -> None:
     screen.route("**/draft/", Silence(1))
     press(screen, "y")
