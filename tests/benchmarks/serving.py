@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -187,8 +188,9 @@ class Site(Tool):
         self._reviewing.log_in(names[-1], f"a password of {names[-1]}")
 
     def prepare_import(self, file: Path) -> Callable[[], None]:
-        last = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])["evaluation_id"]
-        return partial(self._import_file, file, last)
+        with file.open("rb") as lines:
+            [line] = deque(lines, maxlen=1)
+        return partial(self._import_file, file, json.loads(line)["evaluation_id"])
 
     def _import_file(self, file: Path, last: str) -> None:
         size = {"Content_Length": str(file.stat().st_size), "Content_Type": _NDJSON}
