@@ -54,7 +54,11 @@ class TestNoRecords:
     def _limit(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = LIMIT
 
-    @pytest.mark.parametrize("data", [*FILES.values(), gzip.compress(ZEROS), zstandard.compress(ZEROS)])
+    @pytest.mark.parametrize(
+        "data",
+        [*FILES.values(), gzip.compress(ZEROS), zstandard.compress(ZEROS)],
+        ids=[*FILES, "gzip", "zstd"],
+    )
     def test_import_without_records_stops_at_the_limit(self, data: bytes, parsed_lines: list[int]) -> None:
         with pytest.raises(TooManyRejections, match=SENTENCE):
             import_data(data)

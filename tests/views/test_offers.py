@@ -45,7 +45,7 @@ class Offers(HTMLParser):
 def sentence_of(response: object) -> str:
     """Return the sentence on an error page."""
     html = unescape(response.content.decode())  # type: ignore[attr-defined]
-    found = re.search(r"</h1>\s*<p>(.*?)</p>", html, re.DOTALL)
+    found = re.search(r"<p data-said>(.*?)</p>", html, re.DOTALL)
     assert found
     return found[1].strip()
 
