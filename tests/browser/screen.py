@@ -25,6 +25,8 @@ _HAS_ELEMENT = """([selector, words]) =>
     [...document.querySelectorAll(selector)].some((it) => it.textContent.includes(words))
 """
 _ACCEPTS_KEYS = """() => {
+    // A page that is still loading may lack its last elements.
+    if (document.readyState === "loading") return false;
     // The script reveals this button when it starts with a screen.
     const button = document.querySelector("#show-keys");
     const screen = document.querySelector("#screen");
