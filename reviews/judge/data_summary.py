@@ -47,7 +47,7 @@ class DataSummary:
     @cached_property
     def families(self) -> tuple[report_parts.FacetCount, ...]:
         """The flag reasons with most records, at most `MOST_REASONS`, if the records are counted."""
-        sizes, _ = largest_families(self.run) if self.is_counted else ({}, 0)
+        sizes, _ = largest_families(JudgeScope(self.run)) if self.is_counted else ({}, 0)
         titles = family_titles(self.run, sizes)
         return tuple(
             report_parts.FacetCount("reason", one, titles.get(one, one), size) for one, size in sizes.items()
@@ -111,15 +111,16 @@ def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:
     return dict(RunFacet.objects.filter(run=run, name="reason", value__in=keys).values_list("value", "title"))
 
 
-def largest_families(run: Run) -> tuple[dict[str, int], int]:
-    """Return the number of flagged records of the largest families, by key, and the number of the others.
+@cache_counts
+def largest_families(scope: JudgeScope) -> tuple[dict[str, int], int]:
+    """Return the number of flagged records of a run's largest families, by key, and the number of the others.
 
-    The records must be counted.
+    The records must be counted. A whole run is the only scope.
     """
-    counted = FacetCount.objects.filter(run=run, name="reason")
+    counted = FacetCount.objects.filter(run=scope.run, name="reason")
     largest = counted.order_by("-evaluations", "value").values_list("value", "evaluations")[:MOST_REASONS]
     sizes = dict(largest)
-    return sizes, counted.count() - len(sizes) if len(sizes) == MOST_REASONS else 0
+    return sizes, _count_flag_reasons(scope) - len(sizes)
 
 
 def _sentences(facts: DataSummary) -> Iterator[str]:

@@ -47,7 +47,7 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     rated = load_rated_families(scope)
     if not rated.ratings.count(lambda kind: kind.is_rated):
         return FlagChoice(limit, [], 0, _NONE_RATED, _NONE_RATED)
-    sizes, left_out = largest_families(scope.run)
+    sizes, left_out = largest_families(JudgeScope(scope.run))
     if not sizes:
         return FlagChoice(limit, [], 0, _NO_REASON, _NO_REASON)
     titles = family_titles(scope.run, sizes)

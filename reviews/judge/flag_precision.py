@@ -89,7 +89,7 @@ def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     run = scope.run
     if unknown := why_not_counted(run):
         return _without_counts(scope, unknown)
-    records, left_out = largest_families(run)
+    records, left_out = largest_families(JudgeScope(run))
     times = _times(scope, [*records] if left_out else None)
     keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))[:MOST_REASONS]
     titles = family_titles(run, keys)
