@@ -16,6 +16,7 @@ from reviews.audit import events
 from reviews.database.statements import execute
 from reviews.judge import figure_cache
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
+from reviews.judge.data_summary import largest_families
 from reviews.judge.flag_precision import measure_flag_precision
 from reviews.judge.funnel import follow_records
 from reviews.judge.leaderboard import rank_models
@@ -23,7 +24,7 @@ from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.planning import plan_reviews
 from reviews.judge.ratings import load_all_ratings
 from reviews.judge.scope import JudgeScope
-from reviews.models import BlindScores, Evaluation, Run, RunCount, StratumCount, User
+from reviews.models import BlindScores, Evaluation, FacetCount, Run, RunCount, StratumCount, User
 from reviews.records.conflicts import Conflict
 from reviews.review.decisions import revise, undo
 from reviews.search import strata
@@ -169,6 +170,20 @@ def test_figures_follow_a_count_of_the_records(run: Run) -> None:
     assert "not all counted" in compare(run).unknown
     RunCount.objects.create(run=run, status="Completed", evaluations=50)
     assert compare(run).records["run"] == 150
+
+
+def test_largest_families_are_looked_up_again_after_a_count_of_the_records_alone(run: Run, ana: User) -> None:
+    FacetCount.objects.create(run=run, name="reason", value="length", evaluations=60)
+    assert largest_families(JudgeScope(run)) == ({"length": 60}, 0)
+    add_rating(run, ana)
+    with CaptureQueriesContext(connection) as queries:
+        largest_families(JudgeScope(run))
+    assert not any("facet_count" in query["sql"] for query in queries.captured_queries)
+    with transaction.atomic():
+        FacetCount.objects.update(evaluations=90)
+        count_records(run.strata.get(), "Fail", range(50))
+        RunCount.objects.create(run=run, status="Completed", evaluations=50)
+    assert largest_families(JudgeScope(run)) == ({"length": 90}, 0)
 
 
 @pytest.mark.slow
