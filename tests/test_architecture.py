@@ -214,6 +214,11 @@ class TestModules:
         relative = [place(node, path) for node, path in statements if getattr(node, "level", 0)]
         assert hidden == relative == []
 
+    def test_support_of_tests_imports_no_tests(self) -> None:
+        imports = re.compile(r"^(?:from|import) tests(?!\.support\b).*", re.MULTILINE)
+        paths = (BASE_DIR / "tests" / "support").glob("*.py")
+        assert {path.name: found for path in paths if (found := imports.findall(path.read_text()))} == {}
+
     def test_module_has_at_most_400_lines(self) -> None:
         paths = [*MODULES.values(), *(BASE_DIR / "cognireview").rglob("*.py")]
         lines = {str(path.relative_to(BASE_DIR)): len(path.read_text().splitlines()) for path in paths}

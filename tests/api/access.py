@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Model
 
 from reviews.models import BulkChange, Escalation, Evaluation, Export, SavedView, SpotCheck
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 
 # Operation -> its scope, and the status for a token of a reviewer, a lead and an admin with that scope (None:
 # their role gets no such token).

@@ -10,7 +10,7 @@ from reviews.accounts import api_tokens
 from reviews.api.urls import api
 from reviews.models import Evaluation, User
 from tests.api.access import ACCESS, send
-from tests.api.conftest import ALL, program_of
+from tests.support.api_requests import ALL, program_of
 
 pytestmark = pytest.mark.django_db
 

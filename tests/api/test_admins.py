@@ -11,7 +11,7 @@ from django.utils import timezone
 from reviews.accounts import api_tokens
 from reviews.models import ApiToken, ChainCheck, Evaluation, Export, OneTimeLink, User, Webhook
 from reviews.webhooks import deliveries
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 from tests.support.factories import EvaluationFactory, ExportFactory
 from tests.support.work import decide
 

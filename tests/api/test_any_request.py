@@ -19,7 +19,7 @@ from reviews.models import User
 from reviews.search.filters import FILTERS
 from reviews.search.sort_orders import SORTS
 from tests.api.access import ACCESS
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ import pytest
 
 from reviews.audit import events as audit_events
 from reviews.models import User
-from tests.api.conftest import Program
 from tests.api.test_imports import TWO
 from tests.audit.test_log import seal
+from tests.support.api_requests import Program
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 

@@ -13,7 +13,7 @@ from reviews.records.rubric import Criterion, Rubric
 from reviews.records.scales import YES_PARTIAL_NO
 from reviews.review import decisions, independent_reviews, known_answers
 from reviews.rubric.run_rubric import declare_rubric
-from tests.api.conftest import Program, path_of, program_of
+from tests.support.api_requests import Program, path_of, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim
 

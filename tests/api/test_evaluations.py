@@ -9,7 +9,7 @@ from reviews.models import Evaluation, Run, User
 from reviews.search import listing
 from reviews.search.filters import FILTERS
 from reviews.search.listing import PAGE_SIZE
-from tests.api.conftest import Program, path_of
+from tests.support.api_requests import Program, path_of
 from tests.support.contexts import bring, task
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.questions import CONVERSATION, PAIR, import_question, import_questions, source_line

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reviews.models import Evaluation, Run, User
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

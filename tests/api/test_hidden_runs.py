@@ -7,7 +7,7 @@ import pytest
 from reviews.models import Evaluation, User
 from tests.api.access import ACCESS as OPERATIONS
 from tests.api.access import BODIES, path_values
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 from tests.support.factories import UserFactory
 from tests.support.hidden_runs import SECRET, record_with_everything, restrict
 from tests.support.rare_tests import thirds

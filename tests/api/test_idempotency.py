@@ -21,8 +21,8 @@ from reviews.models import (
     RepeatableRequest,
     User,
 )
-from tests.api.conftest import JSON, Program, program_of
 from tests.api.unsafe_requests import JSONL, REQUESTS, TUS, World
+from tests.support.api_requests import JSON, Program, program_of
 from tests.support.factories import (
     RunFactory,
     UserFactory,

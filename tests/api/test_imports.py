@@ -13,7 +13,7 @@ from reviews.api.bodies import JSON
 from reviews.api.problems import CONTENT_TYPE
 from reviews.imports import jobs
 from reviews.models import Evaluation, Import, Run, Upload
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 

@@ -8,7 +8,7 @@ from reviews.api import entries
 from reviews.dashboard import spot_checks
 from reviews.models import Escalation, Evaluation, ImportProgress, Run, SpotCheck, User
 from reviews.review import escalations
-from tests.api.conftest import Program, path_of
+from tests.support.api_requests import Program, path_of
 from tests.support.factories import SCORES, EvaluationFactory, ImportFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide, evaluations

@@ -8,7 +8,7 @@ from django.utils import timezone
 from reviews.models import BulkChange, Evaluation, KnownAnswerCheck, SavedView, User, Webhook
 from reviews.review import escalations
 from reviews.webhooks import deliveries
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 from tests.support.factories import (
     EvaluationFactory,
     ExportFactory,

@@ -9,9 +9,9 @@ from reviews.imports.runs import run_mapping
 from reviews.models import Run, Upload
 from reviews.records.mapping import parse_mapping
 from reviews.runs import reread
-from tests.api.conftest import Program
 from tests.api.test_imports import JSONL
 from tests.records.test_mapping import MAPPINGS, MT_BENCH
+from tests.support.api_requests import Program
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from tests.api.conftest import Program, path_of
+from tests.support.api_requests import Program, path_of
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -3,7 +3,7 @@
 import pytest
 
 from reviews.models import Run, StratumCount, User
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 from tests.support.factories import RunFactory
 from tests.support.population import stratum
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reviews.models import AuditEvent, Evaluation, Review
-from tests.api.conftest import Program, path_of
 from tests.api.test_decisions import DECISION, claim
+from tests.support.api_requests import Program, path_of
 from tests.support.factories import SCORES, EvaluationFactory
 
 pytestmark = pytest.mark.django_db

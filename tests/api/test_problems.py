@@ -11,7 +11,7 @@ from reviews.api import problems
 from reviews.api.problem_types import TYPES, type_of
 from reviews.api.urls import api
 from reviews.models import User
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 
 DOCS = (BASE_DIR / "docs" / "api.md").read_text()
 STATUSES = {kind.status for kind in TYPES.values()}

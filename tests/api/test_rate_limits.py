@@ -8,7 +8,7 @@ from django.test import Client
 from reviews.api import rate_limits
 from reviews.api.rate_limits import Limit
 from reviews.models import User
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 
 OTHER = "Bearer cr_another"
 

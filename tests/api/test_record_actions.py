@@ -6,7 +6,7 @@ import pytest
 
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
-from tests.api.conftest import Program, path_of
+from tests.support.api_requests import Program, path_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide
 

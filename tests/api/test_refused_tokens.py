@@ -9,7 +9,7 @@ from django.utils import timezone
 from reviews.accounts import api_tokens, people
 from reviews.models import ApiToken, Evaluation, User
 from tests.api.access import ACCESS, send
-from tests.api.conftest import ALL, Program, program_of
+from tests.support.api_requests import ALL, Program, program_of
 
 pytestmark = pytest.mark.django_db
 

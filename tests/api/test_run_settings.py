@@ -9,7 +9,7 @@ from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import format_rubric
 from reviews.records.scales import RangeScale
 from reviews.rubric.run_rubric import run_rubric
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 from tests.support.factories import RunFactory
 
 pytestmark = pytest.mark.django_db

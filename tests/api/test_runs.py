@@ -12,8 +12,8 @@ from django.db import OperationalError
 from reviews.exports import jsonl
 from reviews.models import AuditEvent
 from reviews.storage.decompression import decompress_zstd
-from tests.api.conftest import Program
 from tests.api.test_imports import JSONL, TWO
+from tests.support.api_requests import Program
 from tests.support.commands import Capture, manage
 from tests.support.lines import export_data, file_of, import_data, line
 

@@ -28,8 +28,8 @@ from reviews.models import Escalation, Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.api.access import ACCESS
-from tests.api.conftest import program_of
 from tests.records.test_mapping import MAPPINGS
+from tests.support.api_requests import program_of
 from tests.support.contexts import task
 from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line

@@ -5,7 +5,7 @@ from django.db import connection
 
 from reviews.accounts import api_tokens
 from reviews.models import ApiToken, Evaluation, SourceChunk, User
-from tests.api.conftest import Program, path_of, program_of
+from tests.support.api_requests import Program, path_of, program_of
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.statements import Statements, sent_statements

@@ -19,8 +19,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis.specs.openapi import checks as found_by
 
 from reviews.models import User
-from tests.api.conftest import program_of
 from tests.api.test_schema import BODIES, FILE_TAKERS, RECORDS, RUNS, _one_connection, create_rows
+from tests.support.api_requests import program_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.exhaustive]
 __all__ = ["_one_connection"]

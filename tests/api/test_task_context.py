@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reviews.models import AuditEvent, ContextImport, TaskContext, User
-from tests.api.conftest import Program
+from tests.support.api_requests import Program
 from tests.support.contexts import task
 from tests.support.factories import RunFactory
 

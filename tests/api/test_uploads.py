@@ -7,7 +7,7 @@ import pytest
 
 from reviews.accounts import api_tokens
 from reviews.models import Import, Upload, User
-from tests.api.conftest import Program, program_of
+from tests.support.api_requests import Program, program_of
 from tests.support.lines import file_of, line
 
 pytestmark = pytest.mark.django_db

@@ -18,8 +18,8 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.review import escalations
-from tests.api.conftest import JSON, path_of, program_of
 from tests.records.test_mapping import MAPPINGS
+from tests.support.api_requests import JSON, path_of, program_of
 from tests.support.contexts import task
 from tests.support.factories import (
     SCORES,

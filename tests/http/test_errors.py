@@ -12,7 +12,7 @@ from psycopg.errors import DeadlockDetected
 from reviews.database.locks import DEADLOCK
 from reviews.http import errors
 from reviews.models import Evaluation, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.factories import ImportFactory, RunFactory
 from tests.support.pages import HTMX
 

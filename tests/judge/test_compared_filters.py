@@ -10,7 +10,7 @@ from reviews.judge.comparison.paired import compare_judges
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.scope import JudgeScope
 from reviews.models import User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.filtered_runs import Judged, Rated, fill
 from tests.support.pages import text
 

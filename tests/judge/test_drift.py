@@ -19,7 +19,7 @@ from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.search import strata
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.contexts import bring, task
 from tests.support.factories import RunFactory

@@ -17,7 +17,7 @@ from reviews.judge.comparison import history
 from reviews.judge.comparison.history import accuracy_over_runs, judge_family, prompt_family
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.factories import RunFactory, UserFactory
 from tests.support.gold import CLARITY, judged, rate

@@ -15,7 +15,7 @@ from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
 from reviews.models import AuditEvent, Evaluation, Reveal, Review, Run, StratumCount, User
 from reviews.queue import claims
 from reviews.review import blind_scoring, decisions
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line

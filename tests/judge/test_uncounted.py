@@ -11,7 +11,7 @@ from reviews.judge import data_summary, quality_gates, report, sampling_settings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
 from reviews.search import indexing, strata
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line

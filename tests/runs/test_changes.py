@@ -26,7 +26,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import ImportUnderWay, archive_run, rename_run, unarchive_run
 from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import export_data, file_of, import_data, line

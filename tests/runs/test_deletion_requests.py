@@ -17,7 +17,7 @@ from reviews.queue import claims
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import ExportUnderWay, ImportUnderWay, delete_next_part, request_deletion
 from reviews.storage.errors import ImportRefused
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.deletions import Running, delete
 from tests.support.lines import file_of, import_data, line

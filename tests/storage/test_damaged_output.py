@@ -20,7 +20,7 @@ from reviews.maintenance.verify_run import VerificationCounts
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, Import, Run, User
 from reviews.storage import chunks
 from reviews.storage.corruption import CorruptData
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.damage import FIRST, SECOND, first, flip, record, remove_frames, undone
 from tests.support.factories import UserFactory

@@ -4,8 +4,8 @@ from django.test import Client
 
 from reviews.models import Evaluation, User
 from reviews.queue.members import configure_members
+from tests.support.addresses import one_of_everything
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
-from tests.views.test_access import one_of_everything
 
 # It is part of the name of the run, and of its task and model ids and criteria.
 SECRET = "zebra"

@@ -48,7 +48,7 @@ from reviews.runs.changes import archive_run, unarchive_run
 from reviews.sampling.planned_shares import DEFERRED, NORMAL
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.lines import file_of, import_data, line
 from tests.support.sampled_runs import set_share, unflagged
 from tests.support.work import SCORES, agree, decide, lock_in_scores

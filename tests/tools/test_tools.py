@@ -14,8 +14,8 @@ import pytest
 
 from reviews.models import Evaluation, User
 from reviews.storage.zip_archive import SIGNATURE, ZipArchive
-from tests.api.conftest import Program, path_of, program_of
 from tests.support import judge_files
+from tests.support.api_requests import Program, path_of, program_of
 from tests.support.commands import Capture, manage
 from tests.tools.installed import WRITERS, NpmInstall, run, write_files
 from tests.tools.versions import VERSIONS

@@ -13,8 +13,8 @@ from django.urls import reverse
 from cognireview.operations.logs import TextFormatter
 from reviews.accounts import api_tokens
 from reviews.models import Evaluation, User
+from tests.support.addresses import one_of_everything
 from tests.support.hostile_requests import LOOKUPS, PROBE
-from tests.views.test_access import one_of_everything
 
 pytestmark = pytest.mark.django_db
 

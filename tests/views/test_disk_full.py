@@ -24,7 +24,7 @@ from cognireview.postgres import embedded
 from reviews.database.statements import execute
 from reviews.imports import bulk_insert, importer, jobs
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.jobs import work
 from tests.support.lines import file_of, line
 from tests.support.pages import HTMX, text

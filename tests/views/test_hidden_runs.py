@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from reviews.models import Evaluation, User
+from tests.support.addresses import ROUTES, address
 from tests.support.hidden_runs import record_with_everything, restrict, visit
 from tests.views.access import ACCESS
-from tests.views.test_access import ROUTES, address, ask, expected
+from tests.views.test_access import ask, expected
 
 pytestmark = pytest.mark.django_db
 

@@ -12,13 +12,14 @@ from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import decisions
 from reviews.views.dashboard.tables import TABLES
-from tests.api.conftest import program_of
 from tests.audit.test_log import seal
+from tests.support.addresses import ROUTES
+from tests.support.api_requests import program_of
 from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.hidden_runs import SECRET, record_with_everything, restrict, visit
 from tests.support.work import decide
 from tests.views.access import ACCESS
-from tests.views.test_access import ROUTES, expected
+from tests.views.test_access import expected
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from reviews.models import Evaluation, User
+from tests.support.addresses import one_of_everything
 from tests.support.sessions import unextended_sessions
-from tests.views.test_access import one_of_everything
 
 pytestmark = pytest.mark.django_db
 

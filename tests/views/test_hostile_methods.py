@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from reviews.models import Evaluation, User
-from tests.views.test_access import address, one_of_everything
+from tests.support.addresses import address, one_of_everything
 
 pytestmark = pytest.mark.django_db
 

@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from reviews.models import Evaluation
+from tests.support.addresses import ROUTES, address, one_of_everything
 from tests.support.factories import PASSWORD, EvaluationFactory, UserFactory
 from tests.support.hostile_requests import LOOKUPS, PROBE
 from tests.support.sessions import unextended_sessions
 from tests.views.access import ACCESS
-from tests.views.test_access import ROUTES, address, ask, one_of_everything
+from tests.views.test_access import ask
 
 pytestmark = pytest.mark.django_db
 

@@ -25,12 +25,12 @@ from reviews.search.terms import distinct_words
 from reviews.views.dashboard.tables import TABLES as DASHBOARD_TABLES
 from reviews.views.judge.downloads import TABLES as JUDGE_TABLES
 from tests.api.access import path_values
-from tests.api.conftest import Program, program_of
+from tests.support.addresses import ROUTES, address, one_of_everything
+from tests.support.api_requests import Program, program_of
 from tests.support.filter_values import FILTER_VALUES
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
 from tests.views.access import ACCESS, PEOPLE
-from tests.views.test_access import ROUTES, address, one_of_everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

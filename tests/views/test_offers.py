@@ -12,10 +12,11 @@ from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
 from reviews.review.decisions import revise
+from tests.support.addresses import address
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide
 from tests.views.access import ACCESS
-from tests.views.test_access import address, ask, expected, record
+from tests.views.test_access import ask, expected, record
 
 pytestmark = pytest.mark.django_db
 __all__ = ["record"]

@@ -12,9 +12,9 @@ from django.urls import Resolver404, resolve, reverse
 from reviews.models import FileConflict, SpotCheck, User
 from reviews.queue import claims
 from tests.browser.sights import NO_PAGES, judged_run
+from tests.support.addresses import one_of_everything
 from tests.support.factories import ImportFactory
 from tests.views.access import ACCESS, PEOPLE
-from tests.views.test_access import one_of_everything
 
 pytestmark = pytest.mark.django_db
 

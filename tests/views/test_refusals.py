@@ -12,9 +12,10 @@ from django.test import Client, RequestFactory
 from django.urls import resolve
 
 from reviews.models import Evaluation, User
+from tests.support.addresses import ROUTES, address
 from tests.support.https import Browser
 from tests.views.access import ACCESS, METHODS
-from tests.views.test_access import ROUTES, _https, address, assert_responses_match, record
+from tests.views.test_access import _https, assert_responses_match, record
 
 pytestmark = pytest.mark.django_db
 

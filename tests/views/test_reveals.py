@@ -14,7 +14,7 @@ from reviews.models import AuditEvent, Evaluation, IndependentReview, Reveal, Ru
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import HTMX, text, url

@@ -10,7 +10,7 @@ from reviews.judge.quality_gates import InvalidRequirement, check_requirements, 
 from reviews.judge.report import build_report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, GoldSet, Run, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.gold import judged
 

@@ -15,7 +15,7 @@ from cognireview.types.encoding import members
 from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.compared_runs import RatedOnce, rate_first, run_of
 from tests.support.factories import UserFactory

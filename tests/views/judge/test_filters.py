@@ -17,7 +17,7 @@ from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.scope import JudgeScope
 from reviews.models import Rating, Run, User
-from tests.api.conftest import program_of
+from tests.support.api_requests import program_of
 from tests.support.commands import Capture, manage
 from tests.support.factories import UserFactory
 from tests.support.filtered_runs import FILTERS, fill, history

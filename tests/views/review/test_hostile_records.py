@@ -46,10 +46,10 @@ from reviews.search import saved_views, strata
 from reviews.search.filters import FILTERS, Filters
 from reviews.webhooks import deliveries
 from tests.support import contexts
+from tests.support.addresses import ROUTES, address
 from tests.support.lines import file_of, line
 from tests.support.work import decide
 from tests.views.access import ACCESS
-from tests.views.test_access import ROUTES, address
 
 pytestmark = pytest.mark.django_db
 

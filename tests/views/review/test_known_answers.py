@@ -8,7 +8,7 @@ from django.test import Client
 
 from reviews.models import Evaluation, KnownAnswerCheck, Run, User
 from reviews.review import known_answers
-from tests.api.conftest import path_of, program_of
+from tests.support.api_requests import path_of, program_of
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
 from tests.support.work import decide, evaluations
