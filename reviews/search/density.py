@@ -25,19 +25,20 @@ _COMMON = 0.1
 _HIGH = 0.015
 # Among this many records, such a list has more than `listing.MAX_COUNTED_OF_MANY`.
 _READ = 25_000
-# The name of the first records hides that of the table from the statement of the list.
+# The names of the first records and of their words and facets hide those of the tables from the statement of
+# the list. So PostgreSQL cannot find all records with a word or a facet by an index.
 _ESTIMATE = """
     WITH evaluation AS MATERIALIZED (
         SELECT * FROM evaluation WHERE run_id = %s ORDER BY first_import_id, first_line LIMIT %s
+    ), evaluation_words AS MATERIALIZED (
+        SELECT known.* FROM evaluation JOIN evaluation_words AS known ON known.evaluation_id = evaluation.id
+    ), evaluation_facets AS MATERIALIZED (
+        SELECT known.* FROM evaluation JOIN evaluation_facets AS known ON known.evaluation_id = evaluation.id
     )
     SELECT (SELECT count(*) FROM evaluation), (SELECT min(id) FROM evaluation),
            (SELECT count(*) FROM ({matching}) AS listed), {words}
 """
-_WITH_WORDS = """(
-        SELECT ARRAY[{numbers}] FROM evaluation
-        JOIN evaluation_words AS of_record ON of_record.evaluation_id = evaluation.id
-    )
-"""
+_WITH_WORDS = "(SELECT ARRAY[{numbers}] FROM evaluation_words)"
 _COUNT = """
     SELECT count(*) FROM (
         SELECT FROM ({matching}) AS listed WHERE place >= %s AND place < %s ORDER BY place LIMIT %s
@@ -86,12 +87,10 @@ def compile_list(matching: QuerySet[Evaluation], places: dict[str, Combinable]) 
 def estimate(run: Run, filters: Filters, statement: ListStatement) -> Density:
     """Estimate the share of the records of a run that a list with these filters has."""
     words = searched_words(filters)
-    numbers = ", ".join("count(*) FILTER (WHERE of_record.words @@ %s::tsquery)" for _ in words)
+    numbers = ", ".join("count(*) FILTER (WHERE words @@ %s::tsquery)" for _ in words)
     words_in = _WITH_WORDS.format(numbers=numbers) if words else "'{}'::bigint[]"
     given = [run.pk, _SAMPLED, *statement.values, *map(terms.tsquery, words)]
-    # An index of words or facets would find all other records, too.
-    with reading_in_order():
-        row = fetch_one(_ESTIMATE.format(matching=statement.text, words=words_in), given)
+    row = fetch_one(_ESTIMATE.format(matching=statement.text, words=words_in), given)
     size, first, listed, found = row or (0, None, 0, [])
     size = max(size, 1)
     common = [word for word, number in zip(words, found, strict=True) if number >= _COMMON * size]
