@@ -3,15 +3,13 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import schemathesis
-from _pytest.mark import ParameterSet
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import transaction
 from hypothesis import HealthCheck, given
 from hypothesis import Phase as Step
 from hypothesis import settings as examples
@@ -22,103 +20,30 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
-from reviews.api.examples import EXAMPLES
 from reviews.api.urls import api
-from reviews.models import Escalation, Evaluation, Import, Run, User
-from reviews.queue import claims
-from reviews.review import escalations
+from reviews.models import Escalation, Import, User
 from tests.api.access import ACCESS
-from tests.records.test_mapping import MAPPINGS
 from tests.support.api_requests import program_of
-from tests.support.contexts import task
-from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory
-from tests.support.lines import file_of, import_data, line
 from tests.support.rare_tests import thirds
-from tests.support.work import decide
+from tests.support.valid_requests import (
+    BODIES,
+    FILE_TAKERS,
+    QUERIES,
+    RECORDS,
+    RUNS,
+    Known,
+    _one_connection,
+    create_rows,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["_one_connection"]
 
 schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
 
 Case = AnyCase[Any]
 Operation = APIOperation[Any, Any, Any, Any]
-Known = list[dict[str, Any]]
-DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
-SAMPLING = {
-    "accuracy_target": None,
-    "blind_share": 0,
-    "sample_share": 0,
-    "overlap_share": 0,
-    "overlap": 2,
-    "spot_check_share": 0,
-    "seen": "another",
-}
-PEOPLE = {"ana": "reviewer", "max": "admin"}
-# Existing values, for parts of a request that random values would never match.
-RUNS = ("one", "blind", "empty")
-RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
-QUERIES: dict[str, Known] = {
-    "GET /runs/{run}/evaluations": [
-        {"sort": "newest"},
-        {"status": ["done"], "verdict": ["Pass", "Fail"]},
-    ],
-    "GET /audit": [{"run": "one"}, {"after": 1}],
-    "GET /audit/events": [
-        {"run": "one", "person": "ana"},
-        {"action": "claim", "since": "2026-01-01T00:00:00Z"},
-    ],
-    "DELETE /runs/{run}": [{"confirmation": "one"}],
-    "GET /runs/{run}/comparison": [{"earlier": "blind"}, {"earlier": "one"}],
-    "GET /runs/{run}/drift": [{"earlier": "blind"}, {"earlier": "one"}],
-    "GET /runs/{run}/report": [{"require": ["flagged kappa >= 0.6"]}, {"require": ["agreement"]}],
-}
-CONTEXTS = (file_of(json.dumps(task()).encode(), b"no task"), b"\x1f\x8b cut off")
-FILE_TAKERS = {
-    "POST /runs/{run}/imports",
-    "PUT /runs/{run}/mapping",
-    "POST /runs/{run}/context",
-    "POST /context",
-    "POST /gold-sets",
-}
-BODIES: dict[str, list[Any]] = {
-    "PATCH /runs/{run}": [{"archived": False}],
-    "POST /runs/{run}/claims": [{}, {"filters": {"verdict": ["Pass"]}}],
-    "POST /runs/{run}/undo": [{}, {"event": 1}],
-    "PUT /runs/{run}/evaluations/{evaluation_id}/review": [DECISION],
-    "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
-    "PUT /runs/{run}/evaluations/{evaluation_id}/revision": [DECISION],
-    "PUT /runs/{run}/evaluations/{evaluation_id}/independent-review": [DECISION],
-    "POST /runs/{run}/evaluations/{evaluation_id}/claim": [{}, {"take_over": True}],
-    "POST /runs/{run}/evaluations/{evaluation_id}/escalation": [{"note": "Is it 2?"}],
-    "POST /runs/{run}/evaluations/{evaluation_id}/reopening": [{"reason": "A typo."}],
-    "POST /runs/{run}/evaluations/{evaluation_id}/restoration": [{"restored": 1, "reason": "A typo."}],
-    "POST /imports/{import_id}/new-run": [{"run": "another"}],
-    "POST /runs/{run}/exports": [{}, {"only": "reviewed", "compression": "gzip"}],
-    "PUT /people/{username}/role": [{"role": "lead"}, {"role": "admin"}],
-    "POST /invitations": [{"people": [{"name": "Eva Smith", "role": "reviewer"}]}],
-    "POST /tokens": [{"name": "Nightly", "scopes": ["read"]}],
-    "POST /webhooks": [{"url": "https://hooks.example.org/"}],
-    "POST /escalations/{escalation_id}/resolve": [{"outcome": "returned", "answer": "Yes."}],
-    "POST /runs/{run}/bulk-changes": [{"kind": "assign", "assigned_to": "ana"}, {"kind": "split"}],
-    "POST /runs/{run}/bulk-changes/preview": [{"kind": "split", "shares": [{"person": "ana"}]}],
-    "POST /spot-checks": [{"reviewer": "ana", "count": 1}],
-    "POST /runs/{run}/spot-checks": [{"evaluation_ids": ["waiting"]}],
-    "POST /spot-checks/{check_id}/agree": [{}, {"note": "Fine."}],
-    "POST /spot-checks/{check_id}/correct": [DECISION | {"reason": "A typo."}],
-    "POST /spot-checks/{check_id}/reopen": [{"reason": "A typo."}],
-    "PUT /runs/{run}/drafts/{evaluation_id}": [{"revision": 1, "entries": [{"criterion": "Clarity"}]}],
-    "PUT /runs/{run}/settings/queue": [EXAMPLES["QueueIn"]],
-    "PUT /runs/{run}/settings/sampling": [SAMPLING],
-    "POST /runs/{run}/views": [{"name": "All", "filters": {"verdict": ["Pass"]}}],
-    "POST /runs/{run}/conflicts/resolve": [{"keep": "ours", "conflicts": [{"id": 1, "version": 1}]}],
-    "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
-    "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
-    "POST /runs/{run}/context": [*CONTEXTS],
-    "POST /context": [*CONTEXTS],
-    "POST /gold-sets": [b'{"gold_set": "gold"}', b"\x1f\x8b cut off"],
-    "PATCH /gold-sets/{name}": [{"name": "gold"}],
-    "POST /runs/{run}/gold-sets": [{"name": "silver"}],
-}
+
 # Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
     "DELETE /runs/{run}": {202},
@@ -188,17 +113,6 @@ REACHED: dict[str, set[int]] = {
 
 
 @pytest.fixture(scope="module")
-def _one_connection() -> Iterator[None]:
-    """Keep requests from closing the tests' database connection, as the test client does."""
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in signals:
-        signal.connect(close_old_connections)
-
-
-@pytest.fixture(scope="module")
 def operations(module_world: None, _one_connection: None) -> dict[str, Operation]:
     """The operations, with runs that have a record in each state and a blind record."""
     create_rows()
@@ -210,27 +124,6 @@ def operations(module_world: None, _one_connection: None) -> dict[str, Operation
 @pytest.fixture(scope="module")
 def token(operations: dict[str, Operation]) -> str:
     return program_of(User.objects.get(username="max")).text
-
-
-def create_rows() -> None:
-    ana, max = (UserFactory.create(username=name, role=role) for name, role in PEOPLE.items())  # noqa: A001
-    import_data(file_of(line("imported"), b"no record"), run="imported")
-    lines = (line(key, parsed_rubric_scores=SCORES, aggregated_score="Fail") for key in RECORDS[:-1])
-    import_data(file_of(*lines), run="one")
-    made = {one.evaluation_id: one for one in Evaluation.objects.filter(run__name="one")}
-    blind = RunFactory.create(name="blind", blind_share=1)
-    RunFactory.create(name="empty")
-    decide(made["decided"], ana)
-    claims.claim(evaluation_id=made["held"].pk, reviewer=ana)
-    claims.claim(evaluation_id=made["waiting"].pk, reviewer=max)
-    claims.release(evaluation_id=made["waiting"].pk, actor=max)
-    asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
-    escalations.escalate(evaluation_id=made["with a lead"].pk, reviewer=ana, **asked)
-    hidden = EvaluationFactory.create(
-        run=blind, evaluation_id=RECORDS[-1], structured_model_response={"final_answer": "2"}
-    )
-    claims.claim(evaluation_id=hidden.pk, reviewer=max)
-    GoldSetFactory.create(run=Run.objects.get(name="one"))
 
 
 def usual_runs(name: str) -> tuple[str, ...]:
@@ -284,7 +177,7 @@ CHECKS = [
 ]
 
 
-by_mode = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     # `more` is the number of examples besides one for each existing value.
     ("mode", "more"),
     [
@@ -293,28 +186,10 @@ by_mode = pytest.mark.parametrize(
         pytest.param(GenerationMode.NEGATIVE, 3, id="invalid", marks=pytest.mark.exhaustive),
     ],
 )
-
-
-def operations_in(area: str) -> list[ParameterSet]:
-    """Return the names of the operations of an area: `records`, `runs` or `site`."""
-    return [case for case in thirds(ACCESS) if _area_of(str(case.values[0])) == area]
-
-
-def _area_of(name: str) -> str:
-    if "{evaluation_id}" in name:
-        return "records"
-    return "runs" if "/runs/{run}/" in name else "site"
-
-
-@by_mode
-@pytest.mark.parametrize("name", operations_in("runs"))
-def test_operation_in_a_run_conforms_to_schema(
+@pytest.mark.parametrize("name", thirds(ACCESS))
+def test_operation_conforms_to_schema(
     name: str, mode: GenerationMode, more: int, operations: dict[str, Operation], token: str
 ) -> None:
-    assert_conforms(name, mode, more, operations[name], token)
-
-
-def assert_conforms(name: str, mode: GenerationMode, more: int, operation: Operation, token: str) -> None:
     statuses: Counter[int] = Counter()
     authorization = {"Authorization": f"Bearer {token}"}
 
@@ -338,12 +213,12 @@ def assert_conforms(name: str, mode: GenerationMode, more: int, operation: Opera
             ask(case)
 
     usual = usual_runs(name)
-    ways = requests(name, operation, mode, RUNS if more else usual)
+    ways = requests(name, operations[name], mode, RUNS if more else usual)
     once = ways[1:]
     if mode is GenerationMode.POSITIVE and more:  # another case, which always runs, sends the others
         has_run = "{run}" in name and "{evaluation_id}" not in name
         unusual = [run for run in RUNS if run not in usual]
-        once = requests(name, operation, mode, unusual)[1:] if has_run else []
+        once = requests(name, operations[name], mode, unusual)[1:] if has_run else []
     # Each way once, so that none depends on chance, then any of them.
     for cases, times in [(st.tuples(*once), 1), *([(st.tuples(st.one_of(ways)), more)] if more else [])]:
         examples(

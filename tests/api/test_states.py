@@ -19,8 +19,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis.specs.openapi import checks as found_by
 
 from reviews.models import User
-from tests.api.test_schema import BODIES, FILE_TAKERS, RECORDS, RUNS, _one_connection, create_rows
 from tests.support.api_requests import program_of
+from tests.support.valid_requests import BODIES, FILE_TAKERS, RECORDS, RUNS, _one_connection, create_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.exhaustive]
 __all__ = ["_one_connection"]
@@ -40,7 +40,7 @@ _OF_A_ROW = re.compile(r"{(?!evaluation)\w+_id}")
 
 @pytest.fixture(scope="module")
 def machine(module_world: None, _one_connection: None) -> Any:
-    """A state machine over the operations, with the rows of `test_schema`."""
+    """A state machine over the operations, with the rows of `valid_requests`."""
     create_rows()
     return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler()).as_state_machine()
 
