@@ -27,8 +27,10 @@ def test_toasts_stack_and_undo_their_action_by_click_and_the_last_by_key(screen:
     expect(dismiss).to_be_focused()
     press(screen, "u")
     heading(screen, "b-model")
-    expect(toasts.last).to_contain_text("Undone. Task 7 · b-model is open again.")
+    expect(toasts.last).to_contain_text("Undone. Task 7 · b-model is open again with your scores.")
     expect(toasts).to_have_count(2)
+    # The strip about a restored draft would say it twice.
+    expect(screen.locator(".strip:visible")).to_have_count(0)
     settle(screen)
     dismiss.click()
     toasts.first.get_by_role("button", name="Undo").click()

@@ -35,10 +35,10 @@ def undo(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _sentence(undone: Undone) -> str:
-    if not undone.is_claimed:
-        kept = " Your scores are kept as a draft." if undone.action.is_decision else ""
-        return f"Undone: {undone.action.label}.{kept}"
-    return f"Undone. {undone.evaluation.title} is open again."  # the strip names its draft
+    is_decision = undone.action.is_decision
+    if undone.is_claimed:
+        return f"Undone. {undone.evaluation.title} is open again{' with your scores' if is_decision else ''}."
+    return f"Undone: {undone.action.label}.{' Your scores are kept as a draft.' if is_decision else ''}"
 
 
 def _refused(request: Request, run: Run, refusal: Conflict) -> HttpResponse:

@@ -135,7 +135,7 @@ class TestUndo:
     ) -> None:
         response = as_ana.post(url("undo", done.run), follow=True)
         page = text(response)
-        assert "Undone. Task 7 · o1 is open again." in page
+        assert "Undone. Task 7 · o1 is open again with your scores." in page
         assert "No → Partial" in page
         assert 'value="too strict" checked' in page
         assert "Half of it." in page

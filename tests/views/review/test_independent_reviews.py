@@ -72,7 +72,7 @@ class TestSubmit:
     ) -> None:
         assert "Independent review" in text(as_ana.get(url("recent", run)))
         response = as_ana.post(url("undo", run), headers=HTMX)
-        assert "Undone. Task 7 · o1 is open again." in text(response)
+        assert "Undone. Task 7 · o1 is open again with your scores." in text(response)
         assert SECRET in text(response)
 
     @pytest.mark.slow
