@@ -1,6 +1,5 @@
 """Find, lock and claim the next record for a reviewer. The statement is in `next_record.sql`."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,26 +19,23 @@ _SQL = Path(__file__).with_suffix(".sql").read_text()
 _FILTER = "/* filter */"
 # By name: a prepared `evaluation.*` would fail after a migration has added a column.
 _COLUMNS = ", ".join(f"evaluation.{field.column}" for field in Evaluation._meta.concrete_fields)
-_BOTH = re.compile(r"/\* both \*/(.*?)/\* end \*/", re.DOTALL)
 
 
-def _twice(found: re.Match[str]) -> str:
-    """Return a part of the statement for the reviewer's own records, then for those assigned to nobody."""
-    own = found[1].rstrip()
-    unassigned = own.replace("assigned_to_id = %(reviewer)s", "assigned_to_id IS NULL")
-    return f"{own},\n{unassigned.replace('own_', 'open_')}"
+def _twice(part: str) -> str:
+    """Return what is before "end" for the reviewer's own records, then for those assigned to nobody."""
+    own, rest = part.split("/* end */")
+    unassigned = own.rstrip().replace("assigned_to_id = %(reviewer)s", "assigned_to_id IS NULL")
+    return f"{own.rstrip()},\n{unassigned.replace('own_', 'open_')}{rest}"
 
 
-_CLAIM_NEXT = _BOTH.sub(_twice, _SQL).replace("/* columns */", _COLUMNS)
-
-_LOCKING = re.compile(r" FOR NO KEY UPDATE(?: SKIP LOCKED)?")
+_START, *_BOTH = _SQL.replace("/* columns */", _COLUMNS).split("/* both */")
+_CLAIM_NEXT = "".join([_START, *map(_twice, _BOTH)])
 
 
 def _part(name: str) -> str:
     """Return a subquery of the statement, about the run `offered`, without its filter and lock."""
-    found = re.search(rf"\b{name} AS MATERIALIZED \((.*?)\n\)", _CLAIM_NEXT, re.DOTALL)
-    assert found
-    return _LOCKING.sub("", found[1].replace(_FILTER, "").replace("%(run)s", "offered.id"))
+    part = _CLAIM_NEXT.partition(f"{name} AS MATERIALIZED (")[2].partition("\n)")[0]
+    return part.partition(" FOR NO KEY UPDATE")[0].replace(_FILTER, "").replace("%(run)s", "offered.id")
 
 
 _RUNS_WITH_RECORDS = f"""
