@@ -127,3 +127,13 @@ def test_conflicts_and_reasons_of_rejections_need_no_scrolling_on_a_phone(
         widths = page.locator(columns).evaluate_all("cells => cells.map((cell) => cell.clientWidth)")
         assert min(widths) >= 40
     context.close()
+
+
+def test_tabs_of_the_evidence_fit_one_line_in_a_narrow_window(screen: Page) -> None:
+    response = {"response": {"final_answer": "54"}}
+    Evaluation.objects.update(structured_model_response=response, structured_ideal_response=response)
+    screen.reload()
+    for width in (320, 390, 500):
+        screen.set_viewport_size({"width": width, "height": 844})
+        tops = screen.locator("label.tab").evaluate_all("tabs => tabs.map((tab) => tab.offsetTop)")
+        assert (len(tops), len(set(tops))) == (4, 1), width
