@@ -1,5 +1,7 @@
 """Toasts cover nothing, and leave after a while."""
 
+from uuid import UUID
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -49,6 +51,21 @@ def test_toast_leaves_after_six_seconds_without_pointer_and_focus(
         page.mouse.move(0, 0)
         page.clock.run_for(2_500)
         expect(toast).to_have_count(0)
+
+
+def test_toast_about_a_record_without_a_task_is_no_higher_than_the_header(screen: Page) -> None:
+    screen.set_viewport_size({"width": 1280, "height": 800})
+    sentence = f"Record eval_{UUID(int=7)} · o1-mini submitted. Waiting for the other reviewers."
+    screen.evaluate(
+        """sentence => document.querySelector("#messages").innerHTML =
+            `<div class="toast"><p>${sentence}</p><button class="button small">Undo <kbd>U</kbd></button>` +
+            '<button class="button quiet small">x</button></div>' """,
+        sentence,
+    )
+    header, toast = (screen.locator(each).bounding_box() for each in (".site-header", ".toast"))
+    assert header
+    assert toast
+    assert toast["height"] <= header["height"]
 
 
 def test_long_toast_is_not_cut(screen: Page) -> None:
