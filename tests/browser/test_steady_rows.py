@@ -73,6 +73,16 @@ def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> N
     draft_is(screen, "saved")
 
 
+def test_first_line_of_the_judge_is_readable_while_causes_are_open(screen: Page) -> None:
+    screen.set_viewport_size({"width": 1280, "height": 800})
+    press(screen, "3", "n")
+    row = screen.get_by_role("group", name="clarity")
+    words, causes = row.locator(".justification p").bounding_box(), row.locator(".causes").bounding_box()
+    assert words
+    assert causes
+    assert words["y"] + words["height"] - causes["y"] < 3  # below the letters
+
+
 @pytest.mark.parametrize(
     "size",
     [
