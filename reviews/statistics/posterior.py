@@ -7,7 +7,7 @@ for scores that nearly all records get, where normal approximations are not.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import isqrt
+from math import isqrt, sqrt
 
 import numpy as np
 
@@ -27,6 +27,8 @@ _DRAWS = 4_000
 # Ratings are single if the effective number of clusters is this share of them.
 _SINGLE = 0.99
 _SEED = 17
+# Gamma distributions of a larger shape follow from normal ones.
+_NEARLY_NORMAL = 20
 # Prior ratings, evenly in all pairs of scores: the least that covers kappa at prevalence .9 (docs/judge.md).
 _PRIOR = 1.5
 
@@ -136,12 +138,35 @@ def _posterior_limits(
     """Return the 95% interval of a coefficient if the shares of pairs of each stratum are Dirichlet.
 
     A stratum has its share of the records and the parameters of its distribution. Equal parameters give equal
-    draws, so limits are remembered: drawing takes a millisecond.
+    draws, so limits are remembered.
     """
-    draws = _DRAWS // len(strata)
-    rng, pairs = np.random.default_rng(_SEED), np.zeros((len(strata[0][1]), draws))
-    for share, parameters in strata:
-        drawn = rng.standard_gamma(parameters, (draws, len(parameters))).T
+    draws, size = _DRAWS // len(strata), len(strata[0][1])
+    pairs = np.zeros((size, draws))
+    for number, (share, parameters) in enumerate(strata):
+        drawn = np.array([_gamma(one, number * size + place, draws) for place, one in enumerate(parameters)])
         pairs += drawn * (share / drawn.sum(axis=0))
     low, high = np.quantile(_of_shares(compute, pairs), [0.025, 0.975])
     return float(low), float(high)
+
+
+def _gamma(shape: float, place: int, draws: int) -> FloatArray:
+    """Draw from a gamma distribution. Draws in other places are independent.
+
+    The cube root is nearly normal for a large shape (Wilson & Hilferty 1931, Proceedings of the National
+    Academy of Sciences 17:684): the error of the limits is a thirtieth of that of so many draws, at most.
+    """
+    if shape < _NEARLY_NORMAL:
+        return _few_ratings(shape, place, draws)
+    root = 1 - 1 / (9 * shape) + _normal(place, draws) / (3 * sqrt(shape))
+    return shape * root * root * root
+
+
+@lru_cache(maxsize=400)
+def _few_ratings(shape: float, place: int, draws: int) -> FloatArray:
+    """Remember the draws of pairs of scores with few ratings: most have none, and the same shape."""
+    return np.random.default_rng([_SEED, place]).standard_gamma(shape, draws)
+
+
+@lru_cache(maxsize=400)
+def _normal(place: int, draws: int) -> FloatArray:
+    return np.random.default_rng([_SEED, place]).standard_normal(draws)

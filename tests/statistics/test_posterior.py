@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from cognireview.types.estimates import Estimate
+from reviews.statistics import posterior
 from reviews.statistics.coefficients import Confusion, ac1, false_fail, false_pass, kappa, weighted_kappa
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from tests.judge.coverage.ratings import VERDICTS, Pairs
 from tests.judge.coverage.runs import few_sampled, run_confusion
 from tests.judge.coverage.settings import truth_of
 from tests.support.estimates import limits
+from tests.support.statistics_packages import stats
 
 #: The records of each pair of verdicts, judge x human: flagged, then unflagged ones.
 FLAGGED, SAMPLED = [6, 4, 5, 10], [2, 0, 0, 3]
@@ -71,3 +73,16 @@ def test_interval_of_a_run_covers_the_truth_with_few_sampled_ratings(
         low, high = limits(figure(run_confusion(run, rng)))
         missed += not low <= truth <= high
     assert missed <= 7
+
+
+@pytest.mark.parametrize("shape", [1 / 12, 4, 19.9, 20, 500])
+def test_drawn_gamma_variables_have_the_limits_of_their_distribution(shape: float) -> None:
+    drawn = np.concatenate([posterior._gamma(shape, place, 4_000) for place in range(10)])
+    assert np.quantile(drawn, [0.025, 0.5, 0.975]) == pytest.approx(
+        stats.gamma.ppf([0.025, 0.5, 0.975], shape), rel=0.1 if shape < 1 else 0.02, abs=1e-9
+    )
+
+
+def test_draws_of_other_pairs_are_independent() -> None:
+    drawn = [posterior._gamma(shape, place, 4_000) for place, shape in enumerate((2, 2, 50, 50))]
+    assert abs(np.corrcoef(drawn) - np.eye(4)).max() < 0.05
