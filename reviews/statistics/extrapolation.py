@@ -119,7 +119,8 @@ def cluster_totals(
         return Extrapolation(sample, population).totals(values, domains)
     columns = _columns(sample, values, _domain_of_cells(domains, int(sample.cell.max(initial=-1)) + 1))
     places = Places.from_seen(seen_clusters([sample.cluster]))
-    rated = columns.by_cluster(sample.of_ratings, places.rows(sample.cluster), places.size, sample.weight)
+    rated = np.zeros((columns.total, places.size)).T
+    columns.add_by_cluster(rated, sample.of_ratings, places.rows(sample.cluster), sample.weight)
     squares = columns.sums(sample.by_kind(sample.weight**2), power=2)
     return ClusterTotals.of_ratings(rated, _counts(sample, columns), squares, len(sample.cluster))
 
@@ -196,12 +197,13 @@ class Extrapolation:
         units = _Units(domain, self._group, self._groups)
         means = columns.sums_by_group(self._of_kind, self._group_of_kind, self._groups)
         means /= np.maximum(1, self._records)[:, None]
-        rated = self._by_cluster(columns, self._weight)
         rows = units.predicted(population.by_cluster(self._places, units.of_cell), means)
+        rated = np.zeros_like(rows)
+        columns.add_by_cluster(rated, sample.of_ratings, self._row, self._weight)
         # The prediction counts a rating's own part once more.
-        rows += self._by_cluster(
-            KindValues(columns.values - means[self._group_of_kind], domain[sample.cell], columns.domains),
-            self._scaled,
+        errors = columns.values - means[self._group_of_kind]
+        KindValues(errors, domain[sample.cell], columns.domains).add_by_cluster(
+            rows, sample.of_ratings, self._row, self._scaled
         )
         left = population.sizes - add_up(sample.cell, self._of_kind, len(population.sizes))
         covered = int(self._records.sum())
@@ -216,9 +218,6 @@ class Extrapolation:
             uncovered=int(population.sizes.sum()) - covered,
             is_extrapolated=True,
         )
-
-    def _by_cluster(self, columns: KindValues, weight: FloatArray) -> FloatArray:
-        return columns.by_cluster(self._sample.of_ratings, self._row, self._places.size, weight)
 
     def _unseen(self, columns: KindValues, means: FloatArray, sizes: FloatArray) -> FloatArray:
         """Return the variance of the sums that ratings of small groups cannot show.

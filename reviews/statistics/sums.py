@@ -115,22 +115,21 @@ class KindValues:
         found = add_up(key, weight[self._kind] * self._value**power, groups * self.width)
         return found.reshape(groups, self.width)
 
-    def by_cluster(
-        self, of_ratings: Callable[[NDArray[Any]], NDArray[Any]], row: IntArray, size: int, weight: FloatArray
-    ) -> FloatArray:
-        """Return `size` x columns sums of weighted ratings by cluster, stored column by column.
+    def add_by_cluster(
+        self,
+        found: FloatArray,
+        of_ratings: Callable[[NDArray[Any]], NDArray[Any]],
+        row: IntArray,
+        weight: FloatArray,
+    ) -> None:
+        """Add weighted ratings to sums by cluster (rows) and column, which are stored column by column.
 
-        `of_ratings` returns the values of kinds for each rating. `row` has the row of each rating's cluster,
-        below `size`.
+        `of_ratings` returns the values of kinds for each rating. `row` has the row of each rating's cluster.
         """
-        slots = [*self._slots()]
-        keys = [of_ratings(place * size) + row for place, _ in slots]
-        weights = [weight if (value == 1).all() else weight * of_ratings(value) for _, value in slots]
-        # At once, because the sums of many domains are larger than the ratings.
-        found = add_up(
-            np.concatenate([row[:0], *keys]), np.concatenate([weight[:0], *weights]), self.total * size
-        )
-        return found.reshape(self.total, size).T
+        sums = found.T.reshape(-1, copy=False)
+        for place, value in self._slots():
+            weighted = weight if (value == 1).all() else weight * of_ratings(value)
+            np.add.at(sums, of_ratings(place * len(found)) + row, weighted)
 
     def _slots(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield the first value of each kind and its place, then the second, and so on. 0 if it has fewer."""
