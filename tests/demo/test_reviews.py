@@ -42,7 +42,7 @@ from tests.support.shared_world import shared_world
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 # Sizes of the reviewed runs and of their work (`reviews.demo.reviews`) that show all states, too.
-SMALLER = {"_COUNT": 28, "_CHECKS": 8, "_KNOWN_ANSWERS": 4, "_DECISIONS_A_DAY": 8, "_LEFT": 5}
+SMALLER = {"_COUNT": 22, "_CHECKS": 5, "_KNOWN_ANSWERS": 3, "_DECISIONS_A_DAY": 5, "_LEFT": 4}
 
 
 @pytest.fixture(scope="class")
