@@ -1,5 +1,6 @@
 """The start of `manage.py up`: the address that it prints, and why it may fail."""
 
+import os
 import socket
 from pathlib import Path
 
@@ -44,6 +45,14 @@ class TestUpStartFailure:
             port = left_behind.getsockname()[1]
             monkeypatch.setattr("time.sleep", lambda _seconds: left_behind.close())
             up_module._check_port(port, patient=True)
+
+    def test_up_rejects_second_instance_on_same_data(self, tmp_path: Path) -> None:
+        with up_module._exclusive_lock(tmp_path, "http://localhost:8000"):
+            second = start(tmp_path, 8001)
+            _, said = second.communicate(timeout=PATIENCE)
+        assert second.returncode == 1
+        assert said.count("\n") == 2
+        assert f"http://localhost:8000 (process {os.getpid()})" in said
 
     def test_up_rejects_invalid_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
