@@ -1,4 +1,4 @@
-"""Accessibility of all components, by the style guide, with its exhaustive looks; and tests of the checks."""
+"""Accessibility of all components, by the style guide, with its exhaustive looks."""
 
 import pytest
 from playwright.sync_api import Page
@@ -6,14 +6,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.sights import Sight
 from tests.browser.test_accessibility import (
-    AXE,
     CASES,
     COMPONENTS,
     assert_accessible,
     errors,
-    out_of_reach,
     page,
-    problems,
     sight,
 )
 
@@ -27,27 +24,3 @@ def test_components_are_accessible(
     looks: tuple[str, ...], sight: Sight, page: Page, live_server: LiveServer, errors: list[str]
 ) -> None:
     assert_accessible(page, live_server.url + sight.prepare(), sight, looks, errors)
-
-
-def test_problems_finds_violations_and_overflow(page: Page) -> None:
-    page.set_content(
-        "<style>aside { display: none } @media (width < 400px) { aside { display: block } }</style>"
-        '<main><p style="color: #999; width: 400px">Pale, and too wide for a phone.</p></main>'
-        '<aside style="color: #aaa">Pale, and only on a phone.</aside>'
-        '<label for="field" style="margin-right: 30px">Far</label><input id="field">'
-    )
-    page.evaluate(AXE.read_text())
-    found = " ".join(problems(page, "light"))
-    assert "light: color-contrast at p" in found
-    assert "html-has-lang" in found
-    assert 'light: far from its field: <label for="field"' in found
-    assert "320 px: reaches over the side: <p" in found
-    assert "320 px: color-contrast at aside" in found
-
-
-def test_out_of_reach_finds_controls_that_tab_skips(page: Page) -> None:
-    page.set_content("<button>One</button><button>Two</button>")
-    assert out_of_reach(page) == []
-    page.evaluate("() => { document.querySelector('button').onkeydown = (event) => event.preventDefault(); }")
-    page.locator("button").first.focus()
-    assert out_of_reach(page) == ['<button data-control="1">Two</button>']
