@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import User
+from reviews.models import Evaluation, Run, User
 from reviews.records.rubric import Criterion, Rubric
 from tests.browser.conftest import open_runs
 from tests.browser.screen import draft_is, label, press, settle
@@ -71,6 +71,24 @@ def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> N
     label(screen, "Submit 3 changes")
     assert boxes(screen) == before
     draft_is(screen, "saved")
+
+
+def test_long_names_make_no_second_line_above_the_form(screen: Page) -> None:
+    Run.objects.update(name="Algebra nightly, judge prompt 3, November")
+    Evaluation.objects.update(model_id="claude-3-5-sonnet-latest")
+    screen.set_viewport_size({"width": 1280, "height": 800})
+    screen.reload()
+    before = boxes(screen)[1:]
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    assert boxes(screen)[1:] == before
+    heights = [
+        screen.locator(one).evaluate("it => it.offsetHeight") for one in (".site-header", ".record-head")
+    ]
+    assert heights[0] == heights[1]
+    title = screen.get_by_role("heading", level=1)
+    assert title.evaluate("it => it.scrollWidth === it.clientWidth")
+    expect(title).to_have_attribute("title", "Task 7 · claude-3-5-sonnet-latest")
 
 
 def test_first_line_of_the_judge_is_readable_while_causes_are_open(screen: Page) -> None:
