@@ -57,7 +57,7 @@ DEFINITIONS = coefficients.DEFINITIONS | {"changed": after_reveal.DEFINITION}
 
 _NO_BLIND = "No blind scores were submitted yet."
 _NO_VERDICTS = "The records have no verdict that could be compared."
-_Group = TypeVar("_Group", str, JudgeGroup)
+_Group = TypeVar("_Group", str, tuple[str, str, str])
 GroupField = Literal["judge", "template", "model"]
 
 
@@ -300,8 +300,8 @@ class _Blind:
     def groups(self) -> tuple[GroupAccuracy, ...]:
         """The accuracy of each judge, prompt and model: over the run, or the part with ratings."""
         return tuple(
-            GroupAccuracy(group, self.criterion, part, found)
-            for group, part, found in self.by(lambda cell: JudgeGroup(cell.judge, cell.template, cell.model))
+            GroupAccuracy(JudgeGroup(*group), self.criterion, part, found)
+            for group, part, found in self.by(lambda cell: (cell.judge, cell.template, cell.model))
         )
 
     def by(self, group_of: Callable[[Cell], _Group]) -> Iterator[tuple[_Group, Part, Estimate]]:
@@ -309,8 +309,7 @@ class _Blind:
         if self.rated is None:
             return
         represented = self._represented
-        cells = represented.records.cells
-        keys = sorted({(group_of(cell), cell.is_flagged) for cell in cells})
+        keys = sorted({(group_of(cell), cell.is_flagged) for cell in represented.records.cells})
         place_of = {key: place for place, key in enumerate(keys)}
         pairs = ScorePairs(self.scale, represented.ratings.kinds, represented.ratings.counts)
         totals = represented.totals_of(

@@ -18,7 +18,7 @@ from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import Squares, least_ratio, undefined, wilson_limits, with_two_more
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
-from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked
+from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked, weighted_sum
 
 # The columns of a numerator and of its denominator.
 Share = tuple[Columns, Columns]
@@ -206,6 +206,14 @@ class _Linearised(NamedTuple):
         return _Linearised(self.gradients - other.gradients, self.by_cluster - other.by_cluster)
 
 
+def _linearised(totals: ClusterTotals, gradients: FloatArray) -> _Linearised:
+    by_cluster = np.empty((gradients.shape[1], len(totals.rows)))
+    # One after the other, because the columns of an estimate fit into the processor's cache.
+    for place, gradient in enumerate(np.ascontiguousarray(gradients.T)):
+        by_cluster[place] = weighted_sum(totals.rows.T, gradient)
+    return _Linearised(gradients, by_cluster)
+
+
 class _Shares(NamedTuple):
     """Shares of a numerator in a denominator."""
 
@@ -221,15 +229,9 @@ class _Shares(NamedTuple):
 
     def linearised(self, known: Sequence[int]) -> _Linearised:
         """Linearise the shares in some places."""
-        rows = self.totals.rows.T
-        above, below = ([self.shares[place][side] for place in known] for side in (0, 1))
-        values, wholes = self.values[known], self.wholes[known]
-        gradients = columns_matrix(len(rows), above) - columns_matrix(len(rows), below) * values
-        by_cluster = np.empty((len(known), rows.shape[1]))
-        # One after the other, because the columns of a share fit into the processor's cache.
-        for place, (one, other) in enumerate(zip(above, below, strict=True)):
-            by_cluster[place] = (picked(rows, one) - picked(rows, other) * values[place]) / wholes[place]
-        return _Linearised(gradients / wholes, by_cluster)
+        sides = ([self.shares[place][side] for place in known] for side in (0, 1))
+        above, below = (columns_matrix(self.totals.rows.shape[1], side) for side in sides)
+        return _linearised(self.totals, (above - below * self.values[known]) / self.wholes[known])
 
 
 def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
@@ -284,11 +286,9 @@ def _limits(value: float, parts: _Ratios, rows: slice, correlation: FloatArray) 
     places = parts.known[rows]
     weights = parts.wholes[places] / parts.wholes[places].sum()
     estimates = (parts.estimates[place] for place in places)
-    limits = np.array([(one.value, one.low, one.high) for one in estimates], dtype=np.float64)
-    below, above = (
-        sqrt(max(0.0, float(distances @ correlation @ distances)))
-        for distances in ((limits[:, 0] - limits[:, side]) * weights for side in (1, 2))
-    )
+    values, *limits = np.array([(one.value, one.low, one.high) for one in estimates], dtype=np.float64).T
+    distances = (values - limits) * weights
+    below, above = np.sqrt(np.maximum(0, (distances @ correlation * distances).sum(axis=1))).tolist()
     return max(0.0, value - below), min(1.0, value + above)
 
 
@@ -322,7 +322,7 @@ def spread_of(
     `gradient` has its derivatives by the sums of the columns, and `denominators` its denominator, or those of
     the shares that it compares.
     """
-    estimates = _Linearised(gradient[:, None], (gradient @ totals.rows.T)[None, :])
+    estimates = _linearised(totals, gradient[:, None])
     unseen = np.zeros_like(totals.unseen) if is_observed else totals.unseen
     return _spreads(unseen, estimates, [_denominator(totals, *denominators)])[0]
 

@@ -72,7 +72,19 @@ def columns_matrix(columns: int, which: Sequence[Columns]) -> FloatArray:
     return chosen
 
 
-def picked(columns: FloatArray, which: Columns) -> FloatArray:
-    """Return a column, or the sum of several. `columns` has a row for each column."""
-    found: FloatArray = columns[which] if isinstance(which, int) else columns[list(which)].sum(axis=0)
+def weighted_sum(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted sum of columns. `columns` has a row for each column. Most weights are 0."""
+    places = np.flatnonzero(weights)
+    # Columns that are close together need not be copied.
+    is_close = len(places) > 0 and places[-1] - places[0] < 3 * len(places)
+    some = slice(places[0], places[-1] + 1) if is_close else places
+    found: FloatArray = weights[some] @ columns[some]
     return found
+
+
+def picked(columns: FloatArray, which: Columns) -> FloatArray:
+    """Return a column, or the sum of several."""
+    if isinstance(which, int):
+        one: FloatArray = columns[which]
+        return one
+    return weighted_sum(columns, columns_matrix(len(columns), [which])[:, 0])

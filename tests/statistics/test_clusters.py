@@ -14,7 +14,7 @@ from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import wilson_limits
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.sums import FloatArray, Places
-from reviews.statistics.totals import ClusterTotals, Columns
+from reviews.statistics.totals import ClusterTotals, Columns, weighted_sum
 
 
 def independent(values: list[float], weights: list[float] | None = None) -> ClusterTotals:
@@ -339,6 +339,12 @@ class TestPopulation:
         joined = by_verdict.join_domains(2, [0, 1])
         for name in ("sums", "rows", "rated", "unseen", "counts", "squares"):
             assert getattr(joined, name) == pytest.approx(getattr(by_model, name)), name
+
+    @pytest.mark.parametrize("places", [[], [3], [3, 4], [2, 4, 7], [0, 9]])
+    def test_weighted_sum_equals_that_of_all_columns(self, places: list[int]) -> None:
+        columns, weights = np.random.default_rng(1).random((10, 5)), np.zeros(10)
+        weights[places] = np.arange(1, 1 + len(places))
+        assert weighted_sum(columns, weights) == pytest.approx(weights @ columns)
 
     def test_shares_of_a_denominator_compute_it_once(self) -> None:
         totals = independent([1.0] * 30 + [0.0] * 10)
