@@ -251,7 +251,7 @@ window.addEventListener("pagehide", () => { release(); });
 window.addEventListener("click", async (event) => {
   const link = event.target.closest("a[href]");
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || link.target || link.getAttribute("href").startsWith("#")) return;
-  if (draft && !navigator.onLine) return event.preventDefault(); // the browser would show an error page: the strip says why
+  if (detailsOf("offline")) return event.preventDefault(); // the browser would show an error page: the strip says why
   // Leaving the page would cancel the submit. Viewing a record needs no claim, and the next record may be a prefetched
   // one: release it first.
   const views = link.matches("#look-next, #look-previous") && (prefetched().length || asked);
