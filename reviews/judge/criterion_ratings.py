@@ -38,16 +38,16 @@ def _with_absent(ratings: Ratings, whole: Ratings) -> Ratings:
     if len(ratings) == len(whole):
         return ratings
     kinds: list[RatingKind] = [*ratings.kinds]
-    columns: list[tuple[NDArray[Any], ...]] = [(ratings.kind, ratings.cluster, ratings.weight)]
+    columns: list[tuple[NDArray[Any], ...]] = [(ratings.counts, ratings.cluster, ratings.weight)]
     given = _by_cell(ratings)
     for (cell, is_sampled), all_ratings in _by_cell(whole).items():
         absent = _difference(all_ratings, given.get((cell, is_sampled), all_ratings[:0]))
         if len(absent):
-            number = np.full(len(absent), len(kinds), dtype=np.int32)
-            columns.append((number, absent["cluster"], absent["weight"]))
+            count = np.array([len(absent)], dtype=np.int32)
+            columns.append((count, absent["cluster"], absent["weight"]))
             kinds.append(RatingKind(cell, is_sampled, None, None))
-    kind, cluster, weight = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    return Ratings(tuple(kinds), kind, cluster, weight)
+    counts, cluster, weight = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return Ratings(tuple(kinds), counts, cluster, weight)
 
 
 def _by_cell(ratings: Ratings) -> dict[tuple[Cell, bool], Columns]:
@@ -58,9 +58,9 @@ def _by_cell(ratings: Ratings) -> dict[tuple[Cell, bool], Columns]:
     number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     if not number:
         return {}
-    of_kind = np.array([number[key] for key in keys], dtype=np.int32)
-    order = np.argsort(of_kind[ratings.kind], kind="stable")
-    ends = np.cumsum(np.bincount(of_kind[ratings.kind], minlength=len(number)))
+    place = np.repeat(np.array([number[key] for key in keys], dtype=np.int32), ratings.counts)
+    order = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=len(number)))
     return dict(zip(number, np.split(columns[order], ends[:-1]), strict=True))
 
 

@@ -257,7 +257,7 @@ class _Planner:
     def _neighbours(self, mask: BoolArray) -> float:
         """Return the mean number of other ratings of the task of a rating."""
         ratings = self.found.ratings
-        marked = ratings.cluster[mask[self.found.place[ratings.kind]]]
+        marked = ratings.cluster[np.repeat(mask[self.found.place], ratings.counts)]
         by_task = np.unique(marked, return_counts=True)[1]
         return float((by_task**2).sum() / by_task.sum() - 1)
 
@@ -285,7 +285,7 @@ def _reviewed(scope: JudgeScope, cells: Sequence[Cell]) -> FloatArray:
     for basis in bases:
         table = load_verdicts(scope, basis=basis)
         places = np.array([place.get(kind.cell, -1) for kind in table.ratings.kinds], dtype=np.int64)
-        of_rating = places[table.ratings.kind]
+        of_rating = np.repeat(places, table.ratings.counts)
         # One number for both is sorted ten times as fast as pairs.
         found.append((table.record * len(cells) + of_rating)[of_rating >= 0])
     of_records = np.unique(np.concatenate(found)) % len(cells)

@@ -122,28 +122,23 @@ class RatingBatch:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The ratings of a criterion, or of the verdict: columns of one length, sorted by kind."""
+    """The ratings of a criterion, or of the verdict, sorted by kind."""
 
     kinds: tuple[RatingKind, ...]
-    #: The place of each rating's kind in `kinds`.
-    kind: IntArray
+    #: The number of ratings of each kind.
+    counts: IntArray
     #: See `records.clusters`.
     cluster: IntArray
     #: 1 / (sampling probability x blind ratings of the record). 1 for an assisted rating.
     weight: FloatArray
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return len(self.cluster)
 
     @cached_property
     def computed(self) -> dict[Any, tuple[Any, Any, Any]]:
         """The last arguments and results of functions: see `computed_once.computes_once`."""
         return {}
-
-    @cached_property
-    def counts(self) -> IntArray:
-        """The number of ratings of each kind."""
-        return np.bincount(self.kind, minlength=len(self.kinds)).astype(np.int32)
 
     def _meets(self, condition: Callable[[RatingKind], bool]) -> NDArray[np.bool_]:
         return np.array([condition(kind) for kind in self.kinds], dtype=np.bool_)
@@ -161,11 +156,10 @@ class Ratings:
         kept = self._meets(condition)
         if kept.all():
             return self
-        number = np.cumsum(kept, dtype=np.int32) - 1
-        chosen = kept[self.kind]
+        chosen = np.repeat(kept, self.counts)
         return Ratings(
             tuple(kind for kind, is_kept in zip(self.kinds, kept, strict=True) if is_kept),
-            number[self.kind[chosen]],
+            self.counts[kept],
             self.cluster[chosen],
             self.weight[chosen],
         )
@@ -346,17 +340,20 @@ def _statement(cells: str, conditions: str, part: _RatedPart) -> str:
 def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
     """Return the ratings of batches. Batches of the same kind have the same object and follow each other."""
     kinds: list[RatingKind] = []
-    places = []
+    counts: list[int] = []
     for batch in batches:
         if not kinds or kinds[-1] is not batch.kind:
             kinds.append(batch.kind)
-        places.append(len(kinds) - 1)
-    sizes = [batch.ratings for batch in batches]
+            counts.append(0)
+        counts[-1] += batch.ratings
     return Ratings(
         tuple(kinds),
-        np.repeat(np.array(places, dtype=np.int32), sizes),
+        np.array(counts, dtype=np.int32),
         np.concatenate([batch.cluster for batch in batches] or [_NONE]),
-        np.repeat(np.array([batch.weight for batch in batches], dtype=np.float64), sizes),
+        np.repeat(
+            np.array([batch.weight for batch in batches], dtype=np.float64),
+            [batch.ratings for batch in batches],
+        ),
     )
 
 

@@ -18,9 +18,11 @@ def test_parts_count_their_own_tasks_if_the_run_has_too_many_to_add_up_one_by_on
         for is_flagged in (True, False)
         for human in ("Pass", "Fail")
     )
-    kind = np.repeat(np.arange(4, dtype=np.int32), [4_000, 1_000, 900, 100])
+    counts = np.array([4_000, 1_000, 900, 100], dtype=np.int32)
     tasks = np.arange(6_000, dtype=np.int32)
-    found = assisted_figures(Ratings(kinds, kind, tasks, np.ones(6_000)), None, ScoreCategories.of_verdicts())
+    found = assisted_figures(
+        Ratings(kinds, counts, tasks, np.ones(6_000)), None, ScoreCategories.of_verdicts()
+    )
     run, flagged, unflagged = (one.accuracy for one in found)
     assert [one.n for one in (run, flagged, unflagged)] == [6_000, 5_000, 1_000]
     assert [one.value for one in (run, flagged, unflagged)] == [4_900 / 6_000, 0.8, 0.9]
@@ -41,8 +43,8 @@ def test_parts_share_the_places_of_their_scores(monkeypatch: pytest.MonkeyPatch)
         RatingKind(Cell(is_flagged, "Pass", "judge", "prompt", "model"), not is_flagged, "Pass", human)
         for is_flagged, human in ((True, "Fail"), (True, None), (False, "Pass"))
     )
-    kind = np.repeat(np.arange(3, dtype=np.int32), [5, 2, 3])
-    ratings = Ratings(kinds, kind, np.arange(10, dtype=np.int32), np.ones(10))
+    counts = np.array([5, 2, 3], dtype=np.int32)
+    ratings = Ratings(kinds, counts, np.arange(10, dtype=np.int32), np.ones(10))
     found = [*assisted_figures(ratings, None, ScoreCategories.of_verdicts())]
     assert [(one.n, one.judge_only, one.accuracy.value) for one in found] == [
         (8, 2, 3 / 8),

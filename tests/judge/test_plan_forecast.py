@@ -48,11 +48,10 @@ def rated_run(records: dict[Cell, list[Record]], ratings: dict[Cell, int]) -> Ra
     rows.sort(key=lambda row: row[0])
     kinds = tuple(dict.fromkeys(kind for kind, _, _ in rows))
     place = {kind: number for number, kind in enumerate(kinds)}
-    columns = np.array([(place[kind], task) for kind, task, _ in rows], dtype=np.int32).reshape(-1, 2)
+    numbers = np.bincount([place[kind] for kind, _, _ in rows], minlength=len(kinds)).astype(np.int32)
+    tasks = np.array([task for _, task, _ in rows], dtype=np.int32)
     weights = np.array([weight for _, _, weight in rows])
-    return combine(
-        Ratings(kinds, columns[:, 0], columns[:, 1], weights), CellRecords(tuple(records), clusters)
-    )
+    return combine(Ratings(kinds, numbers, tasks, weights), CellRecords(tuple(records), clusters))
 
 
 def needed_per_planned(seed: int, tasks: int, models: int, spread: float) -> float | None:
