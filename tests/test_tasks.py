@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def retry_and_work() -> None:
     """Run a worker that retries the jobs of dead workers at once, until all jobs are done."""
     app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
-    work()
+    work(has_periodic_jobs=True)
 
 
 def test_queued_imports_occupy_no_worker(max: User) -> None:
@@ -63,7 +63,7 @@ def test_queued_imports_occupy_no_worker(max: User) -> None:
 def test_upload_is_imported_by_the_next_worker(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.QUEUED, 0)
-    work()
+    work(has_periodic_jobs=True)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.new, Evaluation.objects.count()) == (Import.State.DONE, 1, 1)
 

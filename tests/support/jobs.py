@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 
+import pytest
 from django.core.management import call_command
+from procrastinate.worker import Worker
 
 from reviews.imports.jobs import enqueue_import
 from reviews.models import Import, User
@@ -25,6 +27,16 @@ def blocks(lines: int) -> Iterator[bytes]:
         yield line(f"eval_{number}") + b"\n"
 
 
-def work() -> None:
-    """Run a worker in this process until all jobs are done."""
-    call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
+def work(*, has_periodic_jobs: bool = False) -> None:
+    """Run a worker in this process until all jobs are done.
+
+    Periodic jobs run only on request, as each opens a connection, which takes longer than most jobs.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not has_periodic_jobs:
+            patch.setattr(Worker, "_periodic_deferrer", _enqueue_nothing)
+        call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
+
+
+async def _enqueue_nothing(_worker: Worker) -> None:
+    """Take the place of the task of a worker that enqueues periodic jobs."""

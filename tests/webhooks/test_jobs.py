@@ -38,7 +38,7 @@ def test_webhook_jobs_retry_when_due(made: deliveries.NewWebhook, there: Receive
     sent = deliveries.send_test(webhook=made.webhook, actor=max)
     work()
     assert [attempt.status for attempt in sent.attempts.all()] == [500]
-    work()
+    work(has_periodic_jobs=True)
     assert len(there.received) == 1
     execute("UPDATE procrastinate_jobs SET scheduled_at = now()")
     work()
