@@ -34,6 +34,8 @@ CLUSTERS = 65_536
 # More clusters than this are added up in random groups: 4,095 degrees of freedom cost no precision. A power
 # of two.
 _MOST_CLUSTERS = 4_096
+# Cluster numbers that are looked at before those seen are counted.
+_LOOKED_AT = 4 * _MOST_CLUSTERS
 
 
 class Places(NamedTuple):
@@ -69,10 +71,16 @@ class Places(NamedTuple):
 
 
 def seen_clusters(found: Iterable[IntArray]) -> BoolArray:
-    """Return whether each cluster number is among those of some array."""
+    """Return whether each cluster number is among those of some array.
+
+    Stops once the clusters are so many that they are added up in groups, mostly after a few ratings.
+    """
     seen = np.zeros(CLUSTERS, dtype=np.bool_)
     for clusters in found:
-        seen[clusters] = True
+        for start in range(0, len(clusters), _LOOKED_AT):
+            seen[clusters[start : start + _LOOKED_AT]] = True
+            if np.count_nonzero(seen) > _MOST_CLUSTERS:
+                return seen
     return seen
 
 

@@ -340,6 +340,12 @@ class TestPopulation:
         for name in ("sums", "rows", "rated", "unseen", "counts", "squares"):
             assert getattr(joined, name) == pytest.approx(getattr(by_model, name)), name
 
+    @pytest.mark.parametrize(("clusters", "is_grouped"), [(4_096, False), (4_097, True), (65_536, True)])
+    def test_clusters_are_counted_until_they_are_too_many(self, clusters: int, is_grouped: bool) -> None:
+        found = np.concatenate([np.zeros(40_000, dtype=np.int32), np.arange(clusters, dtype=np.int32)])
+        assert sums.are_grouped(found) == is_grouped
+        assert sums.seen_clusters([found]).sum() == min(clusters, 9_152)
+
     @pytest.mark.parametrize("places", [[], [3], [3, 4], [2, 4, 7], [0, 9]])
     def test_weighted_sum_equals_that_of_all_columns(self, places: list[int]) -> None:
         columns, weights = np.random.default_rng(1).random((10, 5)), np.zeros(10)
