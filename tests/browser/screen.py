@@ -24,6 +24,9 @@ _MILLISECONDS = 20
 _HAS_ELEMENT = """([selector, words]) =>
     [...document.querySelectorAll(selector)].some((it) => it.textContent.includes(words))
 """
+_LACKS_ELEMENT = """selector =>
+    document.readyState !== "loading" && !document.querySelector(selector)
+"""
 _ACCEPTS_KEYS = """() => {
     // A page that is still loading may lack its last elements.
     if (document.readyState === "loading") return false;
@@ -37,6 +40,11 @@ _ACCEPTS_KEYS = """() => {
 def wait_for(page: Page, selector: str, words: str = "") -> None:
     """Wait for an element that contains these words."""
     page.wait_for_function(_HAS_ELEMENT, arg=[selector, words], polling=_MILLISECONDS)
+
+
+def wait_until_gone(page: Page, selector: str) -> None:
+    """Wait until a page that has been read to its end has no such element."""
+    page.wait_for_function(_LACKS_ELEMENT, arg=selector, polling=_MILLISECONDS)
 
 
 def heading(page: Page, model: str) -> None:

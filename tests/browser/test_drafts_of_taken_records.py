@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Draft, Review, User
 from reviews.queue import claims
-from tests.browser.screen import comment, draft_is, heading, press, record, settle
+from tests.browser.screen import comment, draft_is, heading, press, record, settle, wait_until_gone
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +55,7 @@ def test_draft_of_a_record_that_somebody_else_has_decided_is_found_again(
     screen.get_by_text("More", exact=True).first.click()
     settle(screen)
     screen.get_by_role("button", name="Discard draft").click()
-    expect(screen.locator("#review-form")).to_have_count(0)
+    wait_until_gone(screen, "#review-form")
     expect(screen.locator("#kept")).to_be_hidden()
     assert not Draft.objects.exists()
     # Without a draft on the server, the copy in this browser is found.
