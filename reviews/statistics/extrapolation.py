@@ -41,8 +41,10 @@ class Sample:
         """Add up values of ratings by kind."""
         if self.counts is None:
             return values
-        starts = np.cumsum(self.counts) - self.counts
-        return np.where(self.counts, np.add.reduceat(np.append(values, 0.0), starts), 0.0)
+        found, is_rated = np.zeros(len(self.counts)), self.counts > 0
+        if len(values):
+            found[is_rated] = np.add.reduceat(values, (np.cumsum(self.counts) - self.counts)[is_rated])
+        return found
 
     def of_ratings(self, values: npt.NDArray[_T]) -> npt.NDArray[_T]:
         """Return for each rating the value of its kind."""

@@ -340,6 +340,12 @@ class TestPopulation:
         for name in ("sums", "rows", "rated", "unseen", "counts", "squares"):
             assert getattr(joined, name) == pytest.approx(getattr(by_model, name)), name
 
+    def test_kinds_without_ratings_add_up_to_nothing(self) -> None:
+        none = Sample(np.zeros(3, dtype=int), np.zeros(0, dtype=int), np.zeros(0), np.array([0, 0, 0]))
+        some = Sample(np.zeros(4, dtype=int), np.arange(3), np.ones(3), np.array([0, 2, 0, 1]))
+        assert none.by_kind(np.zeros(0)).tolist() == [0, 0, 0]
+        assert some.by_kind(np.array([1.0, 2.0, 4.0])).tolist() == [0, 3, 0, 4]
+
     @pytest.mark.parametrize(("clusters", "is_grouped"), [(4_096, False), (4_097, True), (65_536, True)])
     def test_clusters_are_counted_until_they_are_too_many(self, clusters: int, is_grouped: bool) -> None:
         found = np.concatenate([np.zeros(40_000, dtype=np.int32), np.arange(clusters, dtype=np.int32)])
