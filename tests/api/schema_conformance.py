@@ -225,6 +225,7 @@ def assert_conforms(name: str, mode: GenerationMode, more: int, operation: Opera
     for cases, times in [(st.tuples(*once), 1), *([(st.tuples(st.one_of(ways)), more)] if more else [])]:
         examples(
             max_examples=times,
+            deadline=None,
             derandomize=True,
             database=None,
             phases=[Step.generate],
