@@ -5,7 +5,7 @@ joined by OR, different filters by AND.
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -232,6 +232,11 @@ class Filters:
     problems: tuple[str, ...] = ()
 
     @classmethod
+    def of(cls, values: Iterable[tuple[str, str]], problems: Iterable[str] = ()) -> Self:
+        """Return filters with canonical values. Raises `KeyError` for a name that is not in `FILTERS`."""
+        return cls(tuple(sorted(values, key=lambda pair: (_ORDER[pair[0]], pair[1]))), tuple(problems))
+
+    @classmethod
     def parse(cls, query: "QueryDict | Mapping[str, str]") -> Self:
         """Parse the parameters of a query string. Empty ones are ignored."""
         pairs = query.lists() if isinstance(query, QueryDict) else [(name, [query[name]]) for name in query]
@@ -247,7 +252,7 @@ class Filters:
         if len(found) > MAX_VALUES:
             problems.append(f"Use at most {MAX_VALUES} filters.")
             found = set()
-        return cls(tuple(sorted(found, key=lambda pair: (_ORDER[pair[0]], pair[1]))), tuple(problems))
+        return cls.of(found, problems)
 
     @classmethod
     def from_query_string(cls, query_string: str) -> Self:
@@ -310,14 +315,11 @@ class Filters:
         """Return these filters with one value for a filter, or without that filter if the value is empty."""
         others = [pair for pair in self.values if pair[0] != name]
         added = [(name, value)] if value else []
-        return replace(
-            self, values=tuple(sorted(others + added, key=lambda pair: (_ORDER[pair[0]], pair[1])))
-        )
+        return self.of(others + added, self.problems)
 
     def with_added(self, name: str, value: str) -> Self:
         """Return these filters and one more value of a filter."""
-        added = {*self.values, (name, value)}
-        return replace(self, values=tuple(sorted(added, key=lambda pair: (_ORDER[pair[0]], pair[1]))))
+        return self.of({*self.values, (name, value)}, self.problems)
 
     @property
     def query_string(self) -> str:

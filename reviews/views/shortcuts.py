@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -35,6 +36,7 @@ from reviews.models import (
 )
 from reviews.models.evaluations import with_draws_samples
 from reviews.models.runs import sees_every_run
+from reviews.search.filters import Filters
 
 RUN = CompiledQuery(lambda: with_draws_samples(Run.objects.filter(pk=parameter("key"))))
 P = ParamSpec("P")
@@ -135,6 +137,11 @@ def render_part(
     response = render(request, name, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def record_list(run: Run, *filters: tuple[str, str]) -> str:
+    """Return the URL of a run's records with these filters. Raises `KeyError` for an unknown filter."""
+    return "?".join(filter(None, (reverse("run", args=[run.pk]), Filters.of(filters).query_string)))
 
 
 def page_links(address: str, after: str, next_after: str) -> dict[str, str]:

@@ -107,11 +107,6 @@ class DashboardFilters:
         kept = ({"run": str(run.pk)} if run else {}) | ({"reviewer": reviewer.username} if reviewer else {})
         return reverse("decisions", query=kept | {"first": first.isoformat(), "last": last.isoformat()})
 
-    def records(self, **more: str) -> str:
-        """Return the query string of the run's list for the same days."""
-        days = {"reviewed-from": self.selection.first, "reviewed-until": self.selection.last}
-        return urlencode(more | {name: day.isoformat() for name, day in days.items() if day})
-
 
 def read_filters(
     query: QueryDict, reader: User, reviewer: User | None = None, *, usual: str = ALL_DAYS

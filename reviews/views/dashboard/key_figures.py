@@ -14,6 +14,7 @@ from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
 from reviews.days import today
 from reviews.records.wording import counted, per_day
 from reviews.views.dashboard.filters import DashboardFilters
+from reviews.views.shortcuts import record_list
 from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
 
 _DEFINITIONS = {
@@ -59,8 +60,8 @@ def _progress(scope: DashboardFilters) -> list[KeyFigure]:
     left, to_review = (sum(getattr(one.progress, name) for one in paces) for name in ("left", "to_review"))
     window = "in the 7 days before today" if records.pace.first != records.pace.last else "today so far"
     chosen = scope.selection.run
-    place = reverse("run", args=[chosen.pk]) if chosen else reverse("runs")
-    in_queue = f"{place}?status=waiting&status=claimed&status=escalated" if chosen else place
+    unfinished = [("status", status) for status in ("waiting", "claimed", "escalated")]
+    in_queue = record_list(chosen, *unfinished) if chosen else reverse("runs")
     return [
         KeyFigure(
             "done_today",

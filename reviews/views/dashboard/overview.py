@@ -25,7 +25,7 @@ from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import key_figures
 from reviews.views.dashboard.sparklines import small_multiples
-from reviews.views.shortcuts import load_in_run, page_links, replica_view
+from reviews.views.shortcuts import load_in_run, page_links, record_list, replica_view
 from reviews.views.tables import LinkedTable, Tab, Table, as_csv, without_columns
 
 # The tables below the matrices. `days` is folded below the charts.
@@ -286,8 +286,10 @@ def _run_list_url(query: _DecisionQuery) -> str:
     chosen = query.scope.selection
     if not chosen.run:
         return ""
-    by = {"decided-by": chosen.reviewer.username} if chosen.reviewer else {}
-    return f"{reverse('run', args=[chosen.run.pk])}?{query.scope.records(status='done', **by)}"
+    by = [("decided-by", chosen.reviewer.username)] if chosen.reviewer else []
+    days = {"reviewed-from": chosen.first, "reviewed-until": chosen.last}
+    on_days = [(name, day.isoformat()) for name, day in days.items() if day]
+    return record_list(chosen.run, ("status", "done"), *by, *on_days)
 
 
 @replica_view

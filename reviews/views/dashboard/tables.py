@@ -22,6 +22,7 @@ from reviews.records.scores import criterion_title
 from reviews.statistics.intervals import wilson
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import duration, finish_cell, with_base
+from reviews.views.shortcuts import record_list
 from reviews.views.tables import (
     NOTHING,
     Cell,
@@ -119,7 +120,7 @@ def now(scope: DashboardFilters) -> Table:
         if not present.claims:
             rows.append([person, words("none"), Cell(""), Cell(""), seen, Cell("")])
         for claim in present.claims:
-            run = words(claim.run.name, url=f"{reverse('run', args=[claim.run_id])}?status=claimed")
+            run = words(claim.run.name, url=record_list(claim.run, ("status", "claimed")))
             until = moment(claim.claimed_until) if claim.claimed_until else words("")
             release = scope.address(reverse("dashboard-release", args=[claim.pk]))
             rows.append([person, record_cell(claim), run, until, seen, Cell("Release", post=release)])
@@ -167,10 +168,9 @@ def runs(scope: DashboardFilters) -> Table:
 
 
 def _state_cells(run: Run, progress: Progress) -> list[Cell]:
-    place = reverse("run", args=[run.pk])
-    counted = {state: getattr(progress, state) for state in _STATES}
-    cells = [count(number, f"{place}?status={state.replace('_', '-')}") for state, number in counted.items()]
-    return [*cells, count(progress.total, place)]
+    counted = [(state.replace("_", "-"), getattr(progress, state)) for state in _STATES]
+    cells = [count(number, record_list(run, ("status", status))) for status, number in counted]
+    return [*cells, count(progress.total, record_list(run))]
 
 
 def criteria(scope: DashboardFilters) -> Table:

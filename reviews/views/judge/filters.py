@@ -20,7 +20,7 @@ from reviews.judge.scope import DATES, NO_MODEL, SCOPE_FILTERS, JudgeScope, Read
 from reviews.models import Run, User
 from reviews.models.runs import RunQuerySet
 from reviews.search.filter_options import FilterOption
-from reviews.views.shortcuts import load_run
+from reviews.views.shortcuts import load_run, record_list
 
 _NOT_PLANNED = (
     "Filters by reviewer, task and date do not apply to a plan: it counts all blind reviews, and an interval "
@@ -201,12 +201,7 @@ def _options(choices: ScopeChoices) -> dict[str, list[FilterOption]]:
     }
 
 
-def list_of_scope(scope: JudgeScope, **filters: str) -> str:
-    """Return the URL of the list of a scope's records, with further filters of that list."""
-    given = {"judge": scope.judge, "template": scope.template, "model": scope.model, "task": scope.task}
-    return record_list(scope.run, **({name: value for name, value in given.items() if value} | filters))
-
-
-def record_list(run: Run, **filters: str) -> str:
-    """Return the URL of the run's record list with filters of that list."""
-    return reverse("run", args=[run.pk], query=filters)
+def list_of_scope(scope: JudgeScope, *, model: str) -> str:
+    """Return the URL of the list of a model's records in a scope."""
+    given = {"judge": scope.judge, "template": scope.template, "model": model, "task": scope.task}
+    return record_list(scope.run, *((name, value) for name, value in given.items() if value))

@@ -10,9 +10,10 @@ from reviews.judge.flag_precision import left_out_sentence
 from reviews.judge.missed_errors import MissedErrors
 from reviews.records.wording import counted
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Link, Section, linked
 from reviews.views.judge.tables import estimate_column
+from reviews.views.shortcuts import record_list
 from reviews.views.tables import FEWEST, NOTHING, Cell, Column, Table, count, figure, prominent, share, words
 
 _REASONS = [
@@ -40,7 +41,7 @@ def reasons(found: FlagPrecision, filters: JudgeFilters) -> Table:
 
 def _reason(family: FlagReason, filters: JudgeFilters, unknown: str) -> list[Cell]:
     return [
-        words(family.title, url=record_list(filters.scope.run, reason=family.key)),
+        words(family.title, url=record_list(filters.scope.run, ("reason", family.key))),
         Cell(NOTHING.text, why=unknown) if family.flagged is None else count(family.flagged),
         count(family.ratings, _ratings(filters, family)),
         count(family.wrong, _ratings(filters, family, human_said=OTHER_SCORE)),

@@ -18,8 +18,9 @@ from reviews.records.wording import counted, percent, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.statistics.intervals import complement
 from reviews.views.judge import confusion, tables
-from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Card, Mark
+from reviews.views.shortcuts import record_list
 from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
 _MOST_MARKS = 3
@@ -186,7 +187,7 @@ def _next(plan: JudgePlan) -> Iterator[Mark]:
     """Yield what to review, the most urgent first."""
     progress = run_progress(plan.run)
     if progress.escalated:
-        url = record_list(plan.run, status="escalated")
+        url = record_list(plan.run, ("status", "escalated"))
         yield Mark("Escalations", f"{counted(progress.escalated, 'record')} for a lead to resolve", url)
     if second := waiting_for_others(plan.run):
         yield Mark("Independent reviews", f"{counted(second, 'record')} with reviews still missing")
