@@ -15,18 +15,24 @@ from reviews.statistics.totals import ClusterTotals
 
 #: With fewer ratings, no interval of a coefficient is reliable enough for a decision.
 FEWEST_OF_COEFFICIENT = 50
+#: Figures from -1 to 1 with asymptotically normal estimates.
+_COEFFICIENTS = frozenset({"kappa", "weighted_kappa", "ac1"})
 
 
 def figure_sequence(name: str, estimate: Estimate, confusion: Confusion | None) -> Estimate:
     """Return a figure of the judge with its 95% confidence sequence instead of its interval.
 
-    A figure without pairs of scores is undefined.
+    A figure without pairs of scores is undefined. Raises `KeyError` for a figure that has no sequence.
     """
     if estimate.value is None or confusion is None:
         return estimate
     if columns := confusion.share_columns.get(name):
         return share_of_columns(estimate, confusion.totals, *columns)
-    return _leniency(estimate, confusion) if name == "leniency" else coefficient_sequence(estimate)
+    if name == "leniency":
+        return _leniency(estimate, confusion)
+    if name not in _COEFFICIENTS:
+        raise KeyError(name)
+    return coefficient_sequence(estimate)
 
 
 def share_of_columns(

@@ -5,6 +5,7 @@ import pytest
 
 from cognireview.types.estimates import Estimate
 from reviews.judge import sequences
+from reviews.judge.accuracy_figures import FIGURES
 from reviews.statistics import clusters
 from reviews.statistics.agreement import Category
 from reviews.statistics.betting import share_sequence, widened
@@ -56,6 +57,16 @@ def test_leniency_has_a_sequence_by_betting() -> None:
 def test_coefficient_has_an_asymptotic_sequence() -> None:
     estimate = Estimate(0.6, 0.5, 0.7, 100)
     assert sequences.figure_sequence("kappa", estimate, confusion_of(PAIRS)) == widened(estimate)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_of_a_requirement_has_a_sequence(name: str) -> None:
+    assert sequences.figure_sequence(name, Estimate(0.6, 0.5, 0.7, 100), confusion_of(PAIRS)).n == 100
+
+
+def test_unknown_figure_is_rejected() -> None:
+    with pytest.raises(KeyError, match="median_difference"):
+        sequences.figure_sequence("median_difference", Estimate(0.6, 0.5, 0.7, 100), confusion_of(PAIRS))
 
 
 def test_coefficient_of_few_ratings_is_undefined() -> None:
