@@ -25,7 +25,7 @@ def confusion_of(pairs: dict[tuple[int, int], int]) -> Confusion:
     return Confusion(SCORES, cluster_totals(sample, np.eye(9)[places]))
 
 
-def limits(estimate: Estimate) -> list[float | None]:
+def value_and_limits(estimate: Estimate) -> list[float | None]:
     return [estimate.value, estimate.low, estimate.high]
 
 
@@ -42,7 +42,7 @@ PAIRS = {(YES, YES): 40, (YES, NO): 8, (NO, NO): 30, (NO, YES): 6, (PARTIAL, NO)
 def test_share_has_a_sequence_by_betting(name: str, hits: int, n: int) -> None:
     estimate = Estimate(hits / n, 0, 1, n)
     found = sequences.figure_sequence(name, estimate, confusion_of(PAIRS))
-    assert limits(found) == pytest.approx(limits(of_counts(hits, n)), abs=1e-4)
+    assert value_and_limits(found) == pytest.approx(value_and_limits(of_counts(hits, n)), abs=1e-4)
     assert found.n == n
 
 
@@ -50,7 +50,9 @@ def test_leniency_has_a_sequence_by_betting() -> None:
     """The judge is milder in 8 + 2 pairs and stricter in 6 of 100."""
     found = sequences.figure_sequence("leniency", Estimate(0.04, 0, 1, 100), confusion_of(PAIRS))
     half = share_sequence(np.r_[np.ones(10), np.full(84, 0.5), np.zeros(6)], np.ones(100), 100)
-    assert limits(found) == pytest.approx([2 * (limit or 0) - 1 for limit in limits(half)], abs=1e-4)
+    assert value_and_limits(found) == pytest.approx(
+        [2 * (limit or 0) - 1 for limit in value_and_limits(half)], abs=1e-4
+    )
     assert found.value == pytest.approx(0.04)
 
 
@@ -78,7 +80,7 @@ def test_share_of_columns_has_a_sequence_by_betting() -> None:
     totals = confusion_of(PAIRS).totals
     estimate = clusters.ratio(totals, 2, (2, 6))
     found = sequences.share_of_columns(estimate, totals, (2,), (2, 6))
-    assert limits(found) == pytest.approx(limits(of_counts(8, 14)), abs=1e-4)
+    assert value_and_limits(found) == pytest.approx(value_and_limits(of_counts(8, 14)), abs=1e-4)
 
 
 def test_undefined_figure_has_no_sequence() -> None:
