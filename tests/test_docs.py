@@ -17,6 +17,7 @@ from cognireview.setting_values import Secret
 from cognireview.types.judge import JudgeReport
 from reviews.judge.accuracy_figures import FIGURES
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
+from reviews.search.filters import FILTERS
 
 DOCS = BASE_DIR / "docs"
 README = (BASE_DIR / "README.md").read_text()
@@ -59,6 +60,18 @@ def test_judge_document_names_every_part_of_the_report() -> None:
 def test_judge_document_names_every_metric_of_a_requirement() -> None:
     row = (DOCS / "judge.md").read_text().partition("| judge vs reviewers | ")[2].partition(" |\n")[0]
     assert [name for name in FIGURES if f"`{name}`" not in row] == []
+
+
+def test_reviewing_document_names_every_filter() -> None:
+    table = (
+        (DOCS / "reviewing.md").read_text().partition("| Filter | Finds records by |")[2].partition("\n\n")[0]
+    )
+    named = [
+        name
+        for cell in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
+        for name in re.findall("`(.+?)`", cell)
+    ]
+    assert sorted(named) == sorted(FILTERS)
 
 
 def test_every_setting_has_a_description() -> None:
