@@ -66,7 +66,7 @@ class Members:
 
 @dataclass(frozen=True)
 class QueueSettings:
-    """How records of a run are claimed."""
+    """The settings of a run's queue."""
 
     claim_minutes: int | None
     """How long a claim lasts, up to a day; null for the setting of the site."""

@@ -34,7 +34,7 @@ router = Router(tags=["runs"])
 
 @has_members_of(runs.QueueSettings)
 class QueueIn(Body):
-    """How records of a run are claimed."""
+    """The settings of a run's queue."""
 
 
 @has_members_of(runs.SamplingSettings)
@@ -69,7 +69,7 @@ def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
 
 @operation(router, operations.SET_QUEUE, scope="configure")
 def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str, Any]:
-    """Set how records of a run are claimed."""
+    """Change the settings of a run's queue."""
     found = get_run(run, request.user)
     configure_queue(run_id=found.pk, actor=request.user, settings=runs.QueueSettings(**sent.dict()))
     return _shape(get_run(run, request.user))

@@ -102,12 +102,12 @@ class SettingsArea(RunArea[B]):
 
     @call
     async def set_queue(self, settings: QueueSettings) -> RunSettings:
-        """Set how records are claimed."""
+        """Change the settings of the queue."""
         return await self._send(operations.SET_QUEUE, body=asdict(settings))
 
     @call
     async def set_sampling(self, settings: SamplingSettings, *, seen: str) -> RunSettings:
-        """Set the shares of blind review, samples, overlap and spot checks.
+        """Change the settings of sampling and blind review.
 
         `seen` is the `fingerprint` that you read. Settings that have changed since are not replaced
         (`Conflict`).

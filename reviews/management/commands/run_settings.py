@@ -72,7 +72,7 @@ OPTIONS = {
 class Command(BaseCommand):
     """Prints the settings to standard output as options, one per line. The options given change them."""
 
-    help = "Show or change how records of a run are claimed, due, sampled and scored blind."
+    help = "Show or change the settings of a run: of its queue, of sampling and of blind review."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", help="name of the run")
