@@ -26,7 +26,7 @@ from django.utils.module_loading import import_string
 
 from cognireview.command_line import run
 from cognireview.postgres import embedded
-from cognireview.processes.idle_memory import use_one_heap
+from cognireview.processes.idle_memory import set_up_heap
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 10
@@ -37,7 +37,7 @@ def preload() -> None:
     """Import the program before children are forked, if they are forked. Opens no connection."""
     if not _forks():
         return
-    use_one_heap()
+    set_up_heap()
     django.setup()
     from procrastinate.contrib.django import app as jobs  # noqa: PLC0415 needs Django's set-up
 

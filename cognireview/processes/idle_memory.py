@@ -1,8 +1,7 @@
 """Return memory to the system while a process has nothing to do: freed memory, and libraries.
 
-glibc keeps up to 64 MB of freed memory, and more in the middle of its heaps, for the next request. A lower
-limit (`MALLOC_TRIM_THRESHOLD_`) would return each large array at once: a report about the judge then spends a
-third of its time on page faults.
+The heap keeps up to 64 MiB of freed memory, and more in its middle, for the next request. A lower limit would
+return large arrays at once: a report about the judge then spends a third of its time on page faults.
 
 A process also keeps the parts of libraries in its memory that its start or its work has used, 10 to 27 MB,
 until the system needs the memory. It reads those that it uses again from the system's cache, in about 1 ms.
@@ -19,7 +18,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _LIBRARY = ctypes.CDLL(None)
-_M_ARENA_MAX = -8
+# Numbers of options in glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+# The largest allocation that glibc lets a heap have.
+_LARGEST_ARRAY = 32 * 1024**2
 # A mapping that is never written, of a file (its inode is not 0).
 _READ_ONLY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[x-]p [0-9a-f]+ \S+ [1-9]", re.ASCII)
 _PERIOD_SECONDS = 5
@@ -27,14 +29,16 @@ _PERIOD_SECONDS = 5
 _IDLE_SECONDS, _WORK_SECONDS = 0.05, 0.2
 
 
-def use_one_heap() -> None:
-    """Let all threads allocate from one heap. Call it before threads start. Without glibc, do nothing.
+def set_up_heap() -> None:
+    """Let all threads allocate from one heap, which keeps arrays. Call it before threads start.
 
     Otherwise each thread has a heap, and glibc returns the free end of the first one only. Python's threads
-    rarely wait for each other here, because they allocate one at a time anyway.
+    rarely wait for each other here, because they allocate one at a time anyway. Without glibc, do nothing.
     """
     if mallopt := getattr(_LIBRARY, "mallopt", None):
-        mallopt(_M_ARENA_MAX, 1)
+        mallopt(_ARENA_MAX, 1)
+        mallopt(_MMAP_THRESHOLD, _LARGEST_ARRAY)
+        mallopt(_TRIM_THRESHOLD, 2 * _LARGEST_ARRAY)
 
 
 def release_when_idle() -> None:

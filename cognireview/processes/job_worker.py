@@ -19,7 +19,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 from cognireview.operations import outage
-from cognireview.processes.idle_memory import release_when_idle, use_one_heap
+from cognireview.processes.idle_memory import release_when_idle, set_up_heap
 
 
 class SteadyDeferrer(PeriodicDeferrer):
@@ -116,7 +116,7 @@ def work(finish_seconds: int, heartbeat_file: Path | None = None, *, ends_after_
     If `ends_after_work`, return half a minute after the last job that was not periodic. Then another process
     works with less memory.
     """
-    use_one_heap()
+    set_up_heap()
     release_when_idle()
     asyncio.run(_work(finish_seconds, heartbeat_file, ends_after_work=ends_after_work))
 

@@ -23,7 +23,7 @@ from psycopg_pool import ConnectionPool
 
 from cognireview.environment import FILES_DIR, Environment
 from cognireview.processes import graceful_shutdown
-from cognireview.processes.idle_memory import release_when_idle, use_one_heap
+from cognireview.processes.idle_memory import release_when_idle, set_up_heap
 
 _PERIOD_SECONDS = 10
 # A visible review screen renews its claim once a minute, so this is longer.
@@ -112,7 +112,7 @@ def serve(
     Requests that take longer than `finish_seconds` are aborted. `shares_machine` says that PostgreSQL and the
     worker need cores, too.
     """
-    use_one_heap()
+    set_up_heap()
     server = _WebServer(
         "cognireview.wsgi:application",
         address=host,

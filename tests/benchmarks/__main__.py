@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from cognireview.postgres import embedded
+from cognireview.processes.idle_memory import set_up_heap
 from tests.benchmarks.beside import TOOLS, compare
 
 
@@ -40,6 +41,7 @@ def _measure(folder: Path, scale: float, only: list[str] | None) -> bool:
         "DJANGO_SETTINGS_MODULE": "cognireview.settings",
     }
     django.setup()
+    set_up_heap()  # as in a web process
     # Models can be imported only after Django is set up.
     figures = import_module("tests.benchmarks.figures")
     bench, met = figures.Bench(folder, scale), True

@@ -37,7 +37,19 @@ except Done:
     print(before - psutil.Process().memory_info().rss)
 """
 
+# The page faults of arrays that are allocated and freed together, the second to the fifth time.
+_REUSES_ARRAYS = """
+import resource
+import numpy
+from cognireview.processes.idle_memory import set_up_heap
 
+set_up_heap()
+for time in range(5):
+    if time == 1:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    [numpy.ones(250_000) for _ in range(20)]
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
 _SMAPS = """\
 7f0000000000-7f0000003000 r-xp 00001000 fe:00 12                         /usr/lib/code.so
 Anonymous:             0 kB
@@ -75,6 +87,13 @@ def test_only_mappings_equal_to_their_file_are_released() -> None:
 def test_process_works_after_it_has_released_its_libraries() -> None:
     released = subprocess.check_output([sys.executable, "-c", _RELEASES_LIBRARIES], text=True)
     assert int(released) > 3_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="without glibc")
+def test_freed_arrays_are_used_again() -> None:
+    faults = subprocess.check_output([sys.executable, "-c", _REUSES_ARRAYS], text=True)
+    assert int(faults) < 1_000
 
 
 def releases(monkeypatch: pytest.MonkeyPatch, cpu_times: list[float]) -> list[float]:
