@@ -7,6 +7,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Draft, Review, Skip
 from tests.browser.screen import (
     SCORES,
+    draft_is,
     heading,
     label,
     press,
@@ -90,6 +91,15 @@ def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pag
     expect(screen.get_by_role("heading", name="My reviews")).to_be_visible()
     press(screen, "g", "r")
     expect(screen).to_have_url(f"{live_server.url}/")
+
+
+def test_links_work_without_a_network_if_the_server_is_on_the_same_machine(screen: Page) -> None:
+    screen.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")
+    press(screen, "c")
+    screen.keyboard.type("Typed on a train.")
+    draft_is(screen, "saved")
+    press(screen, "Escape", "Shift+J")
+    heading(screen, "b-model")
 
 
 def test_key_to_submit_claims_a_viewed_record(screen: Page) -> None:

@@ -53,14 +53,6 @@ def test_draft_and_submit_survive_a_lost_network_and_one_key_submits_again(scree
     expect(strip).to_have_count(0)
 
 
-def test_links_work_without_a_network_if_the_server_is_on_the_same_machine(screen: Page) -> None:
-    screen.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")
-    type_comment(screen, "Typed on a train.")
-    draft_is(screen, "saved")
-    press(screen, "Escape", "Shift+J")
-    heading(screen, "b-model")
-
-
 def test_buttons_of_a_strip_stay_when_its_sentence_changes(screen: Page) -> None:
     strip = '<div class="strip bad" data-state="lost"><p>{}</p><button>Next record</button></div>'
     stays = screen.evaluate(
