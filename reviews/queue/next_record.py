@@ -22,7 +22,7 @@ _COLUMNS = ", ".join(f"evaluation.{field.column}" for field in Evaluation._meta.
 
 
 def _twice(part: str) -> str:
-    """Return what is before "end" for the reviewer's own records, then for those assigned to nobody."""
+    """Return the text up to "end" for the reviewer's own records, then for those assigned to nobody."""
     own, rest = part.split("/* end */")
     unassigned = own.rstrip().replace("assigned_to_id = %(reviewer)s", "assigned_to_id IS NULL")
     return f"{own.rstrip()},\n{unassigned.replace('own_', 'open_')}{rest}"

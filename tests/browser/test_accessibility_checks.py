@@ -1,4 +1,4 @@
-"""The checks of accessibility find what they look for."""
+"""The accessibility checks report known defects."""
 
 import pytest
 from playwright.sync_api import Page
