@@ -30,7 +30,7 @@ _BREADCRUMB = """
 """
 _ABOVE, _ABOVE_WITHOUT_PAGE = '<li><a href="{1}">{0}</a></li>', "<li><span>{}</span></li>"
 _NOTHING = format_html("")
-# A narrow window cuts its end, which pointing at it shows.
+# Where its line is too short for all of it, pointing at it shows the rest.
 _HEADING = '<h1 id="heading" tabindex="-1" data-focus{0} title="{1}">{1}</h1>'
 # The largest number of waiting items that is shown, and counted, on every page.
 _MOST_SHOWN = 999
